@@ -1,0 +1,42 @@
+/**
+ * What a request consumed, as disjoint counts: no token stands in two of them, so that
+ * price x count can be summed without correction. Absent means "not reported", 0 means "none".
+ */
+export interface Usage {
+  /** Text input tokens that were neither read from nor written to a cache. */
+  inputTokens?: number;
+  cacheReadTokens?: number;
+  /** Cache writes whose lifetime is five minutes or not stated. */
+  cacheWriteTokens?: number;
+  /** Cache writes that live for an hour. */
+  cacheWriteOneHourTokens?: number;
+  inputAudioTokens?: number;
+  inputImageTokens?: number;
+  /** Visible output tokens, without reasoning, audio and images. */
+  outputTokens?: number;
+  reasoningTokens?: number;
+  outputAudioTokens?: number;
+  outputImageTokens?: number;
+}
+
+/** A usage vector with how far it can be trusted. */
+export interface MeteredUsage {
+  usage: Usage;
+  /** True when the provider sent none and the counts are our estimate. */
+  estimated: boolean;
+  /** True when the provider's counts were negative, absurd or contradictory and were clamped. */
+  clamped: boolean;
+  /** The provider's own figure for this request in USD, as it wrote it; absent when it sent none. */
+  providerCostUsd?: number;
+}
+
+const inputParts = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens"] as const;
+const outputParts = ["outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
+
+/** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */
+export const totalInputTokens = (usage: Usage): number =>
+  inputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);
+
+/** All tokens that came out, reasoning included: what chat calls `completion_tokens`. */
+export const totalOutputTokens = (usage: Usage): number =>
+  outputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);

@@ -1,0 +1,108 @@
+import type { PriceRow } from "../../account/ledger/price.ts";
+
+/** Inference surfaces that a model is served on. */
+export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
+
+/** Wire formats spoken by upstreams. */
+export type UpstreamDialect =
+  | "openai-chat" | "anthropic-messages" | "openai-responses" | "google-generate"
+  | "openai-embeddings" | "cohere-embed" | "voyage-embeddings" | "jina-embeddings" | "google-embed"
+  | "cohere-rerank" | "jina-rerank" | "voyage-rerank"
+  | "openai-moderations" | "guard-chat" | "decisions" | "chat-logprobs" | "documents-parse";
+
+export interface ReasoningLevels {
+  /** Effort names in ascending order, exactly as the model accepts them. */
+  levels: readonly string[];
+  default?: string;
+}
+
+export interface DataPolicy {
+  zdr?: boolean;
+  dataCollection?: "allow" | "deny";
+  distillableText?: boolean;
+}
+
+export interface UpstreamTimeouts {
+  connectMs: number;
+  firstTokenMs: number;
+  idleMs: number;
+  totalMs: number;
+}
+
+/** A provider as it can be called: where, in which dialect, with which credential. */
+export interface Provider {
+  /** Slug; what `provider.order`, `only` and `ignore` match, as does `name`. */
+  id: string;
+  name: string;
+  description?: string;
+  website?: string;
+  /** Without a trailing slash, such as `https://api.openai.com/v1`. Absent while its variables are unset. */
+  baseUrl?: string;
+  /** Dialect by surface; a surface that is absent is not offered. */
+  dialects: Partial<Record<Surface, UpstreamDialect>>;
+  /** How the credential travels, such as header `authorization` with prefix `Bearer `. */
+  credentialHeader: { name: string; prefix: string };
+  /** The platform's own credential; absent means BYOK only. Local servers without one have an empty string. */
+  apiKey?: string;
+  /** Further headers that the vendor requires. */
+  headers?: Readonly<Record<string, string>>;
+  dataPolicy: DataPolicy;
+  timeouts: UpstreamTimeouts;
+  /** Named deviations from the dialect. */
+  quirks: ProviderQuirks;
+  /** True for the built-in simulated provider. */
+  simulated?: boolean;
+}
+
+/** Named deviations of a vendor from the dialect it speaks. Absent means it does as the dialect says. */
+export interface ProviderQuirks {
+  /** The vendor wants `max_tokens` where today's OpenAI wants `max_completion_tokens`, or the reverse. */
+  maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** The vendor answers 400 to `stream_options`; usage comes by itself or not at all. */
+  noStreamOptions?: boolean;
+}
+
+/** One provider's way to serve a model. */
+export interface UpstreamRoute {
+  provider: Provider;
+  /** Wire name sent upstream. */
+  upstreamModel: string;
+  /** Absent when nothing is known; such a route serves BYOK callers only. */
+  price?: PriceRow;
+  contextLength?: number;
+  maxCompletionTokens?: number;
+  quantization?: string;
+  /** Per-route declared parameters; absent is permissive. */
+  supportedParameters?: readonly string[];
+  /** Effort override; absent means the model's own. */
+  reasoning?: ReasoningLevels;
+  /** Capability flag, not an effort list. */
+  reasoningFeature?: boolean;
+}
+
+/** A model of the catalog with every route to it. */
+export interface CatalogModel {
+  /** `owner/model` slug. */
+  id: string;
+  displayName: string;
+  owner: string;
+  surface: Surface;
+  category: "text" | "image" | "audio" | "embedding";
+  contextLength: number;
+  capabilities: readonly string[];
+  supportedParameters?: readonly string[];
+  reasoning?: ReasoningLevels;
+  /** Milliseconds since the epoch; 0 when unknown. */
+  addedAtMs: number;
+  description?: string;
+  comingSoon?: boolean;
+  routes: readonly UpstreamRoute[];
+}
+
+/** The catalog at one moment; replaced as a whole, never changed in place. */
+export interface CatalogSnapshot {
+  /** Names the source and date of the facts, such as `models.dev 2026-07-02`. */
+  version: string;
+  models: ReadonlyMap<string, CatalogModel>;
+  providers: ReadonlyMap<string, Provider>;
+}

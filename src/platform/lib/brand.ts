@@ -1,0 +1,27 @@
+/**
+ * Every name that carries the service's brand on the wire. An operator who renames the service
+ * changes this one module.
+ */
+export const brand = {
+  /** Product name for people: terminal lines and documentation pages. */
+  productName: "Switchyard",
+  /** Prefix of response headers, without the trailing dash. */
+  headerPrefix: "X-Service",
+  /** Owner part of first-party routing model ids, such as `service/auto`. */
+  routerOwner: "service",
+  /** Prefix of LLM key secrets. */
+  llmKeyPrefix: "sk-svc-v1-",
+  /** Prefix by which an LLM key is told apart from other credentials, whatever its version. */
+  llmKeyFamilyPrefix: "sk-svc-",
+  /** Prefix of management key secrets as they are minted. */
+  managementKeyPrefix: "ak_live_",
+  /** Prefix by which a management key is told apart from other credentials. */
+  managementKeyFamilyPrefix: "ak_",
+  /** Key of the metadata object on response bodies and final stream frames. */
+  metadataKey: "service_metadata",
+  /** Cookie that carries a dashboard session. */
+  sessionCookie: "__session",
+} as const;
+
+/** Response header name under the brand's prefix, such as `X-Service-Model`. */
+export const brandHeader = (name: string): string => `${brand.headerPrefix}-${name}`;

@@ -1,0 +1,102 @@
+/**
+ * The one table of error codes. Status, category, retry advice, blame and metrics labels are read
+ * from here and nowhere else; `fault` answers "who refused: the caller, the gateway or the provider".
+ */
+export interface ErrorFacts {
+  /** HTTP status of the answer. */
+  status: number;
+  /** Category the caller reads as `metadata.type`. */
+  type: string;
+  /** Whether the same request may succeed later without a change. */
+  retry: boolean;
+  fault: "client" | "gateway" | "upstream";
+}
+
+const client = (status: number, type: string, retry = false): ErrorFacts => ({ status, type, retry, fault: "client" });
+const gateway = (status: number, type: string, retry = true): ErrorFacts => ({ status, type, retry, fault: "gateway" });
+const upstream = (status: number, type: string, retry = true): ErrorFacts => ({ status, type, retry, fault: "upstream" });
+
+export const errorCatalog = {
+  bad_request: client(400, "invalid_request_error"),
+  invalid_request: client(400, "invalid_request_error"),
+  missing_required_fields: client(400, "invalid_request_error"),
+  unsupported_content: client(400, "invalid_request_error"),
+  context_length_exceeded: client(400, "invalid_request_error"),
+  max_tokens_too_small: client(400, "invalid_request_error"),
+  content_filter: client(400, "invalid_request_error"),
+  unauthorized: client(401, "authentication_error"),
+  missing_api_key: client(401, "authentication_error"),
+  invalid_api_key: client(401, "authentication_error"),
+  authentication_required: client(401, "authentication_error"),
+  insufficient_balance: client(402, "payment"),
+  key_limit_exceeded: client(402, "payment"),
+  plan_required: client(402, "payment"),
+  forbidden: client(403, "permission_error"),
+  insufficient_scope: client(403, "permission_error"),
+  ip_not_allowed: client(403, "permission_error"),
+  not_found: client(404, "not_found_error"),
+  model_unavailable: client(404, "not_found_error"),
+  unknown_provider: client(404, "not_found_error"),
+  no_upstream: client(404, "not_found_error"),
+  method_not_allowed: client(405, "invalid_request_error"),
+  request_timeout: upstream(408, "request_timeout"),
+  conflict: client(409, "conflict_error"),
+  content_too_large: client(413, "request_too_large"),
+  unprocessable_entity: client(422, "invalid_request_error"),
+  rate_limit_exceeded: client(429, "rate_limit_error", true),
+  ip_rate_limit_exceeded: client(429, "rate_limit_error", true),
+  client_closed_request: client(499, "client_closed_request"),
+  internal_server_error: gateway(500, "internal_server_error"),
+  bad_gateway: upstream(502, "upstream_error"),
+  upstream_error: upstream(502, "upstream_error"),
+  upstream_exhausted: upstream(502, "upstream_error"),
+  upstream_5xx: upstream(502, "upstream_error"),
+  upstream_401: upstream(502, "upstream_error", false),
+  upstream_403: upstream(502, "upstream_error", false),
+  empty_stream: upstream(502, "upstream_error"),
+  upstream_rejected: upstream(400, "upstream_error", false),
+  upstream_rate_limited: upstream(429, "rate_limit_error"),
+  service_unavailable: gateway(503, "service_unavailable"),
+  upstream_timeout: upstream(504, "upstream_timeout"),
+} as const satisfies Record<string, ErrorFacts>;
+
+export type ErrorCode = keyof typeof errorCatalog;
+
+export interface GatewayErrorOptions {
+  /** Names the offending request field, such as `messages[2].content`. */
+  param?: string;
+  /** Public facts beside the category, such as `upstream_backend`. */
+  metadata?: Record<string, unknown>;
+  /** Seconds the caller should wait, sent as `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** HTTP status in place of the catalogue's, where a provider's own status is relayed. */
+  status?: number;
+  /** Private text for the log; never sent. */
+  detail?: string;
+  cause?: unknown;
+}
+
+/** A refused or failed request. `message` is public and says how to mend it; `detail` is private. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly metadata: Record<string, unknown>;
+  readonly retryAfterSeconds: number | undefined;
+  readonly detail: string | undefined;
+  readonly status: number;
+
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "GatewayError";
+    this.code = code;
+    this.param = options.param;
+    this.metadata = options.metadata ?? {};
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.detail = options.detail;
+    this.status = options.status ?? errorCatalog[code].status;
+  }
+
+  get facts(): ErrorFacts {
+    return errorCatalog[this.code];
+  }
+}

@@ -1,0 +1,36 @@
+/** A value that both databases can bind; money and counts stay within 2^53. */
+export type SqlValue = string | number | null;
+
+/** A named insert, written once by the store that owns the table. */
+export interface InsertStatement {
+  /** Unique name of the statement, such as `transfer`. */
+  name: string;
+  table: string;
+  columns: readonly string[];
+}
+
+/** A named counter table: rows found by `keyColumns`, whose `sumColumns` grow. Missing rows start at zero. */
+export interface AddStatement {
+  name: string;
+  table: string;
+  keyColumns: readonly string[];
+  sumColumns: readonly string[];
+}
+
+/** What one settlement writes; everything in a unit is committed together or not at all. */
+export interface CommitUnit {
+  inserts: readonly { statement: InsertStatement; values: readonly SqlValue[] }[];
+  adds: readonly { statement: AddStatement; key: readonly SqlValue[]; sums: readonly number[] }[];
+}
+
+/**
+ * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is durable
+ * (as `storage.durability` says); it rejects when the database refused, and then nothing of the unit stands.
+ */
+export interface CommitQueue {
+  commit(unit: CommitUnit): Promise<void>;
+  /** Resolves when everything accepted so far is durable. */
+  flush(): Promise<void>;
+  /** Units accepted and not yet durable. */
+  readonly pendingCount: number;
+}
