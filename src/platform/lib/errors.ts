@@ -29,7 +29,6 @@ export const errorCatalog = {
   invalid_api_key: client(401, "authentication_error"),
   authentication_required: client(401, "authentication_error"),
   insufficient_balance: client(402, "payment"),
-  key_limit_exceeded: client(402, "payment"),
   plan_required: client(402, "payment"),
   forbidden: client(403, "permission_error"),
   insufficient_scope: client(403, "permission_error"),

@@ -1,0 +1,33 @@
+/** Rolling windows that a spending limit can be measured over; null is the 30-day window. */
+export type LimitReset = "daily" | "weekly" | "monthly" | null;
+
+/** An LLM key as the gateway knows it; the secret itself is never kept, only its keyed hash. */
+export interface LlmKey {
+  /** `key_` id; survives rotation, so counters hang on it. */
+  id: string;
+  /** Keyed hash of the secret, in hexadecimal; changes on rotation. */
+  hash: string;
+  workspaceId: string;
+  name: string;
+  /** Masked form of the secret. */
+  label: string;
+  createdAtMs: number;
+  updatedAtMs: number | null;
+  expiresAtMs: number | null;
+  disabled: boolean;
+  /** Spending limit in nano-USD within the window of `limitReset`; null means none. */
+  limitNanoUsd: bigint | null;
+  limitReset: LimitReset;
+  includeByokInLimit: boolean;
+  /** Requests a minute; null means the plan's own. */
+  rateLimitPerMinute: number | null;
+  tokensPerMinute: number | null;
+  /** Lower-cased model ids; null means all. */
+  allowedModels: readonly string[] | null;
+  allowedEndpoints: readonly string[] | null;
+  creatorUserId: string;
+}
+
+/** First and last characters of a secret, enough to recognise it and too little to use it. */
+export const maskSecret = (secret: string, prefix: string): string =>
+  `${secret.slice(0, prefix.length + 4)}...${secret.slice(-4)}`;

@@ -1,0 +1,66 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import { Connection, type Origin } from "./connection.ts";
+
+const idleDefaultMs = 30_000;
+const idleConnectionsPerOriginMax = 1_024;
+
+/** Keeps idle connections by origin, newest first, and opens new ones when there is none. */
+export class ConnectionPool {
+  private readonly idle = new Map<string, Connection[]>();
+  private readonly clock: Clock;
+  private openCount = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Connections that are open, idle or busy. */
+  get size(): number {
+    return this.openCount;
+  }
+
+  /** An idle connection of the origin that can still be trusted; undefined asks for a new one. */
+  takeIdle(originKey: string): Connection | undefined {
+    const stack = this.idle.get(originKey);
+    if (stack === undefined) return undefined;
+    for (let connection = stack.pop(); connection !== undefined; connection = stack.pop()) {
+      if (!connection.isClosed && connection.idleUntilMs > this.clock.monotonicMs()) return connection;
+      connection.destroy();
+    }
+    return undefined;
+  }
+
+  /** Opens a connection; rejects with an `UpstreamFailure`. */
+  open(origin: { origin: Origin; key: string }, timeoutMs: number): Promise<Connection> {
+    this.openCount += 1;
+    return new Connection(origin, this.release).open(timeoutMs);
+  }
+
+  /** Shortens the trust in an idle connection to what the upstream's `Keep-Alive: timeout=N` says. */
+  noteKeepAlive(connection: Connection, header: string | undefined): void {
+    const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
+    if (seconds === undefined) return;
+    connection.idleForMs = Math.max(0, Math.min(idleDefaultMs, Number(seconds) * 1000 - 500));
+  }
+
+  /** Closes every idle connection. */
+  close(): void {
+    for (const stack of this.idle.values()) for (const connection of [...stack]) connection.destroy();
+    this.idle.clear();
+  }
+
+  private readonly release = (connection: Connection, reusable: boolean): void => {
+    if (!reusable) {
+      this.openCount -= 1;
+      return;
+    }
+    let stack = this.idle.get(connection.originKey);
+    if (stack === undefined) this.idle.set(connection.originKey, (stack = []));
+    if (stack.length >= idleConnectionsPerOriginMax) {
+      connection.destroy();
+      return;
+    }
+    connection.idleUntilMs = this.clock.monotonicMs() + (connection.idleForMs ?? idleDefaultMs);
+    stack.push(connection);
+  };
+}

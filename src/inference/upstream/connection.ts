@@ -1,0 +1,239 @@
+import type { Socket } from "bun";
+import { ResponseParser, type ResponseHead } from "./response-parser.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** Scheme, host and port that connections are pooled by. */
+export interface Origin {
+  secure: boolean;
+  host: string;
+  port: number;
+}
+
+/** One request in flight on a connection; told what happens, in order. */
+export interface ExchangeListener {
+  onHead(head: ResponseHead): void;
+  onBody(bytes: Uint8Array): void;
+  onEnd(): void;
+  onFailure(failure: UpstreamFailure): void;
+}
+
+const socketHandlers = {
+  open(socket: Socket<Connection>): void {
+    socket.data.onOpen(socket);
+  },
+  handshake(socket: Socket<Connection>, success: boolean, error: Error | null): void {
+    socket.data.onHandshake(success, error);
+  },
+  data(socket: Socket<Connection>, bytes: Uint8Array): void {
+    socket.data.onData(bytes);
+  },
+  drain(socket: Socket<Connection>): void {
+    socket.data.onDrain();
+  },
+  end(socket: Socket<Connection>): void {
+    socket.data.onPeerEnd();
+  },
+  close(socket: Socket<Connection>): void {
+    socket.data.onClose();
+  },
+  error(socket: Socket<Connection>, error: Error): void {
+    socket.data.onError(error);
+  },
+  connectError(socket: Socket<Connection>, error: Error): void {
+    socket.data.onConnectError(error);
+  },
+};
+
+/**
+ * One HTTP/1.1 client connection on a plain or TLS socket. Requests go over it one at a time; the
+ * certificate must be valid for the host. Written on `Bun.connect` because `fetch` crosses a thread
+ * per request and cannot tell a slow connect from a slow answer.
+ */
+export class Connection {
+  readonly origin: Origin;
+  readonly originKey: string;
+  /** Milliseconds of the monotonic clock at which an idle connection is no longer trusted. */
+  idleUntilMs = 0;
+  /** How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said nothing. */
+  idleForMs: number | undefined;
+  /** Requests that were answered over this connection. */
+  servedCount = 0;
+  private socket: Socket<Connection> | undefined;
+  private readonly parser: ResponseParser;
+  private listener: ExchangeListener | undefined;
+  private unsent: Uint8Array | undefined;
+  private responded = false;
+  private closed = false;
+  private paused = false;
+  private opened!: (connection: Connection) => void;
+  private refused!: (failure: UpstreamFailure) => void;
+  private readonly release: (connection: Connection, reusable: boolean) => void;
+
+  constructor(
+    origin: { origin: Origin; key: string },
+    release: (connection: Connection, reusable: boolean) => void,
+  ) {
+    this.origin = origin.origin;
+    this.originKey = origin.key;
+    this.release = release;
+    this.parser = new ResponseParser({
+      onHead: (head) => this.listener?.onHead(head),
+      onBody: (bytes) => this.listener?.onBody(bytes),
+      onEnd: (reusable) => this.complete(reusable),
+    });
+  }
+
+  /** Opens the socket; rejects with `connect_failed`, `tls_failed` or `connect_timeout`. */
+  open(timeoutMs: number): Promise<Connection> {
+    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+    const timer = setTimeout(() => {
+      this.refused(new UpstreamFailure("connect_timeout", `no connection within ${timeoutMs} ms`, { sent: false }));
+    }, timeoutMs);
+    this.opened = (connection) => {
+      clearTimeout(timer);
+      resolve(connection);
+    };
+    this.refused = (failure) => {
+      clearTimeout(timer);
+      this.destroy();
+      reject(failure);
+    };
+    Bun.connect<Connection>({
+      hostname: this.origin.host,
+      port: this.origin.port,
+      socket: socketHandlers,
+      data: this,
+      ...(this.origin.secure ? { tls: { serverName: this.origin.host, rejectUnauthorized: true } } : {}),
+    }).then((socket) => {
+      if (this.closed) socket.terminate();
+    }, (error: unknown) => this.onConnectError(error));
+    return promise;
+  }
+
+  /** Sends one request, head and body already in wire form. */
+  send(wire: string | Uint8Array, listener: ExchangeListener): void {
+    this.listener = listener;
+    this.responded = false;
+    const socket = this.socket;
+    if (socket === undefined || this.closed) {
+      this.fail(new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }));
+      return;
+    }
+    const bytes = typeof wire === "string" ? Buffer.from(wire) : wire;
+    const written = socket.write(bytes);
+    if (written < bytes.byteLength) this.unsent = bytes.subarray(Math.max(0, written));
+  }
+
+  /** True once any byte of the current answer has arrived. */
+  get hasResponded(): boolean {
+    return this.responded;
+  }
+
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
+  /** Stops reading, so that the upstream feels a slow reader. */
+  pause(): void {
+    if (!this.paused) {
+      this.paused = true;
+      this.socket?.pause();
+    }
+  }
+
+  resume(): void {
+    if (this.paused) {
+      this.paused = false;
+      this.socket?.resume();
+    }
+  }
+
+  /** Drops the connection at once; the current exchange hears nothing more. */
+  destroy(): void {
+    this.listener = undefined;
+    this.unsent = undefined;
+    if (!this.closed) {
+      this.closed = true;
+      this.socket?.terminate();
+      this.release(this, false);
+    }
+  }
+
+  onOpen(socket: Socket<Connection>): void {
+    this.socket = socket;
+    if (this.closed) socket.terminate();
+    else if (!this.origin.secure) {
+      socket.setNoDelay(true);
+      this.opened(this);
+    }
+  }
+
+  onHandshake(success: boolean, error: Error | null): void {
+    if (this.closed) return;
+    if (success && error === null) {
+      this.socket?.setNoDelay(true);
+      this.opened(this);
+    } else {
+      this.refused(new UpstreamFailure("tls_failed", error?.message ?? "the TLS handshake failed", { sent: false, cause: error }));
+    }
+  }
+
+  onData(bytes: Uint8Array): void {
+    if (this.listener === undefined) {
+      // Bytes that nobody asked for: the peer broke the protocol, so the connection is worth nothing.
+      this.destroy();
+      return;
+    }
+    this.responded = true;
+    try {
+      this.parser.push(bytes);
+    } catch (error) {
+      this.fail(error instanceof UpstreamFailure
+        ? error
+        : new UpstreamFailure("malformed_response", "the answer could not be read", { sent: true, cause: error }));
+    }
+  }
+
+  onDrain(): void {
+    if (this.unsent === undefined || this.socket === undefined) return;
+    const written = this.socket.write(this.unsent);
+    this.unsent = written < this.unsent.byteLength ? this.unsent.subarray(Math.max(0, written)) : undefined;
+  }
+
+  onPeerEnd(): void {
+    if (this.listener !== undefined && this.parser.end()) return;
+    this.onClose();
+  }
+
+  onClose(): void {
+    if (this.listener !== undefined && this.parser.end()) return;
+    this.fail(new UpstreamFailure("connection_closed", "the upstream closed the connection", { sent: true }));
+  }
+
+  onError(error: Error): void {
+    this.fail(new UpstreamFailure("connection_closed", error.message, { sent: true, cause: error }));
+  }
+
+  onConnectError(error: unknown): void {
+    if (this.closed) return;
+    const message = error instanceof Error ? error.message : String(error);
+    this.refused(new UpstreamFailure("connect_failed", message, { sent: false, cause: error }));
+  }
+
+  private complete(reusable: boolean): void {
+    const listener = this.listener;
+    this.listener = undefined;
+    this.servedCount += 1;
+    this.resume();
+    const keep = reusable && this.unsent === undefined && !this.closed;
+    if (keep) this.release(this, true);
+    else this.destroy();
+    listener?.onEnd();
+  }
+
+  private fail(failure: UpstreamFailure): void {
+    const listener = this.listener;
+    this.destroy();
+    listener?.onFailure(failure);
+  }
+}

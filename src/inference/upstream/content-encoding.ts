@@ -1,0 +1,63 @@
+import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from "node:zlib";
+import type { Transform } from "node:stream";
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** Bytes that are pulled: undefined at the end, a rejection when they were cut. */
+export interface ByteSource {
+  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  readAll(limitBytes: number): Promise<Uint8Array>;
+}
+
+const decoders: Record<string, () => Transform | Gunzip> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/**
+ * The decoded form of a body whose sender compressed it although identity was asked for
+ * (RFC 9110, 8.4). Reads of the decoded form pull on the encoded one, so a bomb is bounded by its reader.
+ */
+export function decodedBody(source: ByteSource, encoding: string): ByteSource {
+  const create = decoders[encoding.trim().toLowerCase()];
+  if (create === undefined) {
+    throw new UpstreamFailure("malformed_response", `content-encoding ${encoding} is not understood`, { sent: true });
+  }
+  const iterator = encodedChunks(source, create())[Symbol.asyncIterator]();
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const step = await iterator.next();
+    return step.done ? undefined : step.value;
+  };
+  return { next, readAll: (limitBytes) => collect(next, limitBytes) };
+}
+
+async function* encodedChunks(source: ByteSource, decoder: Transform): AsyncGenerator<Uint8Array> {
+  const feed = async (): Promise<void> => {
+    for (let chunk = await source.next(); chunk !== undefined; chunk = await source.next()) {
+      if (!decoder.write(chunk)) await new Promise((resolve) => decoder.once("drain", resolve));
+    }
+    decoder.end();
+  };
+  const feeding = feed().catch((error: unknown) => decoder.destroy(error instanceof Error ? error : undefined));
+  try {
+    for await (const chunk of decoder) yield chunk as Uint8Array;
+    await feeding;
+  } catch (error) {
+    if (error instanceof UpstreamFailure) throw error;
+    throw new UpstreamFailure("malformed_response", "the compressed answer could not be decoded", { sent: true, cause: error });
+  }
+}
+
+async function collect(next: () => Promise<Uint8Array | undefined>, limitBytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
+    size += chunk.byteLength;
+    if (size > limitBytes) {
+      throw new UpstreamFailure("response_too_large", `the answer is larger than ${limitBytes} bytes`, { sent: true });
+    }
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,182 @@
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** Status line and headers of an upstream's answer; header names are lower case. */
+export interface ResponseHead {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** What the parser reports, in order: one head, body bytes, one end. */
+export interface ResponseSink {
+  onHead(head: ResponseHead): void;
+  onBody(bytes: Uint8Array): void;
+  /** The response is complete; `reusable` tells whether the connection may carry another request. */
+  onEnd(reusable: boolean): void;
+}
+
+type State = "head" | "length" | "chunk-size" | "chunk-data" | "chunk-end" | "trailer" | "until-close" | "done";
+
+const maxHeadBytes = 64 * 1024;
+const headEnd = Buffer.from("\r\n\r\n");
+
+/** Splits a head into status and headers. Repeated headers are joined with a comma (RFC 9110, 5.3). */
+export function parseHead(text: string): ResponseHead {
+  const lineEnd = text.indexOf("\r\n");
+  const statusLine = lineEnd < 0 ? text : text.slice(0, lineEnd);
+  const status = /^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1];
+  if (status === undefined) throw malformed(`not an HTTP/1.1 status line: ${JSON.stringify(statusLine.slice(0, 80))}`);
+  const headers: Record<string, string> = {};
+  let position = lineEnd < 0 ? text.length : lineEnd + 2;
+  while (position < text.length) {
+    let end = text.indexOf("\r\n", position);
+    if (end < 0) end = text.length;
+    const colon = text.indexOf(":", position);
+    if (colon < 0 || colon > end) throw malformed("a header line without a colon");
+    const name = text.slice(position, colon).toLowerCase();
+    const value = text.slice(colon + 1, end).trim();
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+    position = end + 2;
+  }
+  return { status: Number(status), headers };
+}
+
+const malformed = (message: string): UpstreamFailure =>
+  new UpstreamFailure("malformed_response", message, { sent: true });
+
+/**
+ * Incremental HTTP/1.1 response parser (RFC 9112, 6 and 7): content-length, chunked and until-close
+ * bodies, interim 1xx answers skipped. One parser serves one connection, response after response.
+ */
+export class ResponseParser {
+  private state: State = "head";
+  private pending: Buffer | undefined;
+  private remaining = 0;
+  private keepAlive = true;
+  private readonly sink: ResponseSink;
+
+  constructor(sink: ResponseSink) {
+    this.sink = sink;
+  }
+
+  /** True between responses: nothing of the next one has been read. */
+  get idle(): boolean {
+    return this.state === "head" && this.pending === undefined;
+  }
+
+  push(chunk: Uint8Array): void {
+    let bytes = this.pending === undefined
+      ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      : Buffer.concat([this.pending, chunk]);
+    this.pending = undefined;
+    while (bytes.length > 0) {
+      const used = this.step(bytes);
+      if (used < 0) {
+        this.pending = bytes;
+        return;
+      }
+      bytes = bytes.subarray(used);
+    }
+  }
+
+  /** The peer closed its side. Returns whether that completed the response. */
+  end(): boolean {
+    if (this.state !== "until-close") return false;
+    this.finish(false);
+    return true;
+  }
+
+  /** Consumes from the front; -1 asks for more bytes. */
+  private step(bytes: Buffer): number {
+    switch (this.state) {
+      case "head": return this.readHead(bytes);
+      case "length": return this.readCounted(bytes, "done");
+      case "chunk-size": return this.readChunkSize(bytes);
+      case "chunk-data": return this.readCounted(bytes, "chunk-end");
+      case "chunk-end": return this.readChunkEnd(bytes);
+      case "trailer": return this.readTrailer(bytes);
+      case "until-close": this.sink.onBody(bytes); return bytes.length;
+      case "done": throw malformed("bytes after the end of the response");
+    }
+  }
+
+  private readHead(bytes: Buffer): number {
+    const end = bytes.indexOf(headEnd);
+    if (end < 0) {
+      if (bytes.length > maxHeadBytes) throw malformed("the response head is too long");
+      return -1;
+    }
+    const head = parseHead(bytes.toString("latin1", 0, end));
+    if (head.status >= 100 && head.status < 200) return end + 4;
+    this.chooseBody(head);
+    this.sink.onHead(head);
+    if (this.state === "length" && this.remaining === 0) this.finish(this.keepAlive);
+    return end + 4;
+  }
+
+  private chooseBody({ status, headers }: ResponseHead): void {
+    this.keepAlive = !/\bclose\b/i.test(headers["connection"] ?? "");
+    const transferEncoding = headers["transfer-encoding"];
+    if (status === 204 || status === 304) this.expectLength(0);
+    else if (transferEncoding !== undefined) {
+      if (!/\bchunked$/i.test(transferEncoding)) throw malformed(`transfer-encoding ${transferEncoding}`);
+      this.state = "chunk-size";
+    } else if (headers["content-length"] !== undefined) {
+      const length = headers["content-length"];
+      if (!/^\d{1,15}$/.test(length)) throw malformed(`content-length ${length}`);
+      this.expectLength(Number(length));
+    } else this.state = "until-close";
+  }
+
+  private expectLength(length: number): void {
+    this.remaining = length;
+    this.state = "length";
+  }
+
+  private readCounted(bytes: Buffer, next: "done" | "chunk-end"): number {
+    const count = Math.min(bytes.length, this.remaining);
+    this.remaining -= count;
+    this.sink.onBody(count === bytes.length ? bytes : bytes.subarray(0, count));
+    if (this.remaining === 0) {
+      if (next === "done") this.finish(this.keepAlive);
+      else this.state = next;
+    }
+    return count;
+  }
+
+  private readChunkSize(bytes: Buffer): number {
+    const end = bytes.indexOf(10);
+    if (end < 0) {
+      if (bytes.length > 1024) throw malformed("the chunk size line is too long");
+      return -1;
+    }
+    const line = bytes.toString("latin1", 0, end);
+    const size = Number.parseInt(line, 16);
+    if (!/^[0-9a-f]{1,12}[ \t]*(?:;.*)?\r?$/i.test(line)) throw malformed("a chunk size that is not hexadecimal");
+    this.remaining = size;
+    this.state = size === 0 ? "trailer" : "chunk-data";
+    return end + 1;
+  }
+
+  private readChunkEnd(bytes: Buffer): number {
+    if (bytes[0] === 13 && bytes.length < 2) return -1;
+    const length = bytes[0] === 13 ? 2 : 1;
+    if (bytes[length - 1] !== 10) throw malformed("a chunk longer than its size");
+    this.state = "chunk-size";
+    return length;
+  }
+
+  private readTrailer(bytes: Buffer): number {
+    const end = bytes.indexOf(10);
+    if (end < 0) {
+      if (bytes.length > maxHeadBytes) throw malformed("the trailer is too long");
+      return -1;
+    }
+    if (end === 0 || (end === 1 && bytes[0] === 13)) this.finish(this.keepAlive);
+    return end + 1;
+  }
+
+  private finish(reusable: boolean): void {
+    this.state = reusable ? "head" : "done";
+    this.sink.onEnd(reusable);
+  }
+}

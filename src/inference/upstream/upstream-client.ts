@@ -1,0 +1,125 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import type { Connection, Origin } from "./connection.ts";
+import { ConnectionPool } from "./connection-pool.ts";
+import { decodedBody, type ByteSource } from "./content-encoding.ts";
+import { DeadlineWatch } from "./deadline-watch.ts";
+import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
+import type { ResponseHead } from "./response-parser.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** Where requests of one provider surface go; built once, when the catalog is. */
+export interface UpstreamTarget {
+  origin: Origin;
+  originKey: string;
+  /** Request line and all headers but the content length, ready to be sent. */
+  headPrefix: string;
+}
+
+export interface UpstreamRequest {
+  target: UpstreamTarget;
+  /** JSON text. */
+  body: string;
+  connectTimeoutMs: number;
+  timeouts: ExchangeTimeouts;
+  /** Aborting it closes the upstream connection. */
+  signal?: AbortSignal;
+}
+
+/** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
+export interface UpstreamResponse {
+  status: number;
+  headers: ResponseHead["headers"];
+  /** The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`. */
+  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  readAll(limitBytes: number): Promise<Uint8Array>;
+  /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
+  markContent(): void;
+  abort(): void;
+}
+
+/** Builds the constant part of every request to a URL. Header values must not hold line breaks. */
+export function upstreamTarget(url: string, headers: Readonly<Record<string, string>>): UpstreamTarget {
+  const { protocol, hostname, port, pathname, search, host } = new URL(url);
+  const secure = protocol === "https:";
+  const origin = { secure, host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? (secure ? 443 : 80) : Number(port) };
+  const lines = Object.entries(headers).map(([name, value]) => {
+    if (/[\r\n\0]/.test(name + value)) throw new TypeError(`header ${name} holds a line break`);
+    return `${name}: ${value}\r\n`;
+  });
+  const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${lines.join("")}`;
+  return { origin, originKey: `${protocol}//${host}`, headPrefix };
+}
+
+/** Opens, keeps and reuses upstream connections. Nobody else opens upstream sockets. */
+export class UpstreamClient {
+  private readonly clock: Clock;
+  private readonly pool: ConnectionPool;
+  private readonly watch: DeadlineWatch;
+
+  constructor({ clock }: { clock: Clock }) {
+    this.clock = clock;
+    this.pool = new ConnectionPool(clock);
+    this.watch = new DeadlineWatch(clock);
+  }
+
+  /** Connections that are open, idle or busy. */
+  get connectionCount(): number {
+    return this.pool.size;
+  }
+
+  /**
+   * Sends a request and settles with the head of the answer. A kept connection that turns out to be
+   * closed before any byte of the answer came is replaced once by a new one (RFC 9112, 9.3.1).
+   */
+  async send(request: UpstreamRequest): Promise<UpstreamResponse> {
+    const wire = requestWire(request);
+    const idle = this.pool.takeIdle(request.target.originKey);
+    if (idle !== undefined) {
+      const kept = this.exchangeOn(idle, request);
+      try {
+        return await this.answer(kept, wire, request);
+      } catch (error) {
+        const stale = error instanceof UpstreamFailure && error.fault === "connection_closed" && kept.unanswered;
+        if (!stale || request.signal?.aborted) throw error;
+      }
+    }
+    const { target } = request;
+    const connection = await this.pool.open({ origin: target.origin, key: target.originKey }, request.connectTimeoutMs);
+    if (request.signal?.aborted) {
+      connection.destroy();
+      throw new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
+    }
+    return this.answer(this.exchangeOn(connection, request), wire, request);
+  }
+
+  close(): void {
+    this.pool.close();
+    this.watch.stop();
+  }
+
+  private exchangeOn(connection: Connection, request: UpstreamRequest): Exchange {
+    return new Exchange({ connection, watch: this.watch, clock: this.clock, timeouts: request.timeouts });
+  }
+
+  private async answer(exchange: Exchange, wire: string | Uint8Array, request: UpstreamRequest): Promise<UpstreamResponse> {
+    const { signal } = request;
+    if (signal !== undefined) signal.addEventListener("abort", () => exchange.abort(), { once: true });
+    const head = await exchange.start(wire);
+    const source: ByteSource = exchange;
+    const encoding = head.headers["content-encoding"];
+    const body = encoding === undefined || encoding === "identity" ? source : decodedBody(source, encoding);
+    return {
+      status: head.status,
+      headers: head.headers,
+      next: () => body.next(),
+      readAll: (limitBytes) => body.readAll(limitBytes),
+      markContent: () => exchange.markContent(),
+      abort: () => exchange.abort(),
+    };
+  }
+}
+
+/** Small requests travel as one string; large ones as bytes, so that a partial write can go on. */
+function requestWire({ target, body }: UpstreamRequest): string | Uint8Array {
+  return `${target.headPrefix}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
