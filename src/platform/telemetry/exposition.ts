@@ -1,0 +1,54 @@
+import { collectDefaultMetrics, Registry, type Metric } from "prom-client";
+import type { CounterCell, Family, HistogramCell } from "./series.ts";
+
+/** One metric as it is shown to a scraper. */
+export type MetricDefinition =
+  | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
+  | { kind: "gauge"; name: string; help: string; read: () => number }
+  | { kind: "histogram"; name: string; help: string; family: Family<HistogramCell> };
+
+interface Sample {
+  labels: Record<string, string | number>;
+  value: number;
+  metricName?: string;
+}
+
+/** A registry of prom-client that reads our cells when it is scraped, and measures the process. */
+export function exposition(definitions: readonly MetricDefinition[]): Registry {
+  const registry = new Registry();
+  // Every 100 ms; prom-client's own 10 ms woke an idle process often enough for 0.3 % of a core.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  for (const definition of definitions) registry.registerMetric(asMetric(definition));
+  return registry;
+}
+
+/**
+ * A registry asks a metric for its `name`, for `get()` and for `reset()`, its types ask for the whole class. A metric of
+ * prom-client cannot be handed finished bucket counts, so ours is one by shape.
+ */
+function asMetric(definition: MetricDefinition): Metric {
+  const { name, help, kind } = definition;
+  const get = async () => ({ name, help, type: kind, aggregator: "sum", values: samplesOf(definition) });
+  return { name, help, type: kind, get, reset: () => undefined } as unknown as Metric;
+}
+
+function samplesOf(definition: MetricDefinition): Sample[] {
+  if (definition.kind === "gauge") return [{ labels: {}, value: definition.read() }];
+  if (definition.kind === "counter") {
+    return definition.family.entries().map(({ labels, cell }) => ({ labels, value: cell.value }));
+  }
+  return definition.family.entries().flatMap(({ labels, cell }) => histogramSamples(definition.name, labels, cell));
+}
+
+function histogramSamples(name: string, labels: Record<string, string>, cell: HistogramCell): Sample[] {
+  let count = 0;
+  const buckets = [...cell.bounds, "+Inf"].map((bound, index) => {
+    count += cell.counts[index] ?? 0;
+    return { metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: count };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: cell.sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ];
+}

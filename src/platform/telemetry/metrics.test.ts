@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { createMetrics, statusClass, type FinishedInference } from "./metrics.ts";
+import { Family, HistogramCell } from "./series.ts";
+
+const finished: FinishedInference = {
+  endpoint: "/v1/chat/completions",
+  status: 200,
+  provider: "acme",
+  model: "acme/large",
+  outcome: "completed",
+  durationMs: 42,
+  overheadMs: 0.4,
+  firstTokenMs: 12,
+  tokens: { inputTokens: 120, cacheReadTokens: 0, outputTokens: 90 },
+  chargedNanoUsd: 195_000n,
+};
+
+describe("exposition", () => {
+  test("shows one finished request in every series it belongs to", async () => {
+    const metrics = createMetrics();
+    metrics.recordInference(finished);
+    const lines = (await metrics.text()).split("\n");
+    expect(lines).toEqual(expect.arrayContaining([
+      `switchyard_requests_total{endpoint="/v1/chat/completions",status="2xx"} 1`,
+      `switchyard_inference_requests_total{provider="acme",model="acme/large",outcome="completed"} 1`,
+      `switchyard_request_duration_seconds_bucket{le="0.025",endpoint="/v1/chat/completions"} 0`,
+      `switchyard_request_duration_seconds_bucket{le="0.05",endpoint="/v1/chat/completions"} 1`,
+      `switchyard_request_duration_seconds_bucket{le="+Inf",endpoint="/v1/chat/completions"} 1`,
+      `switchyard_request_duration_seconds_sum{endpoint="/v1/chat/completions"} 0.042`,
+      `switchyard_request_duration_seconds_count{endpoint="/v1/chat/completions"} 1`,
+      `switchyard_gateway_overhead_seconds_bucket{le="0.0005",endpoint="/v1/chat/completions"} 1`,
+      `switchyard_time_to_first_token_seconds_count{provider="acme"} 1`,
+      `switchyard_tokens_total{provider="acme",kind="input"} 120`,
+      `switchyard_tokens_total{provider="acme",kind="output"} 90`,
+      `switchyard_charged_nano_usd_total 195000`,
+      `switchyard_rate_limited_total 0`,
+      `# TYPE switchyard_request_duration_seconds histogram`,
+      `# TYPE switchyard_requests_total counter`,
+      `# TYPE switchyard_open_streams gauge`,
+    ]));
+    expect(lines.filter((line) => line.startsWith("process_cpu_seconds_total"))).toHaveLength(1);
+    expect(metrics.contentType).toStartWith("text/plain; version=0.0.4");
+  });
+
+  test("counts on between scrapes and reads gauges when it is scraped", async () => {
+    const metrics = createMetrics();
+    let holds = 3;
+    metrics.watchHoldsOpen(() => holds);
+    metrics.watchCommitQueuePending(() => 7);
+    metrics.openStreams.inc();
+    metrics.requestsInFlight.inc();
+    metrics.requestsInFlight.inc();
+    metrics.requestsInFlight.dec();
+    metrics.error("insufficient_balance").inc();
+    metrics.upstreamAttempt("acme", "failed").inc(2);
+    expect(await metrics.text()).toContain("switchyard_holds_open 3\n");
+    holds = 0;
+    metrics.rateLimited.inc();
+    metrics.error("insufficient_balance").inc();
+    const text = await metrics.text();
+    for (const line of [
+      "switchyard_holds_open 0",
+      "switchyard_commit_queue_pending 7",
+      "switchyard_open_streams 1",
+      "switchyard_requests_in_flight 1",
+      "switchyard_rate_limited_total 1",
+      `switchyard_errors_total{code="insufficient_balance",fault="client"} 2`,
+      `switchyard_upstream_attempts_total{provider="acme",outcome="failed"} 2`,
+    ]) expect(text).toContain(`${line}\n`);
+  });
+
+  test("escapes label values", async () => {
+    const metrics = createMetrics();
+    metrics.inference("ac\"me\n", "a\\b", "failed").inc();
+    expect(await metrics.text()).toContain(`{provider="ac\\"me\\n",model="a\\\\b",outcome="failed"} 1`);
+  });
+});
+
+describe("cardinality", () => {
+  test("is capped for models, and what is over the cap is counted as other", async () => {
+    const metrics = createMetrics({ maxModelLabels: 2 });
+    for (const model of ["a", "b", "c", "d", "a"]) metrics.recordInference({ ...finished, model });
+    metrics.inference("acme", "e", "completed").inc();
+    const models = (await metrics.text()).match(/inference_requests_total\{.*/g) ?? [];
+    expect(models).toEqual([
+      `inference_requests_total{provider="acme",model="a",outcome="completed"} 2`,
+      `inference_requests_total{provider="acme",model="b",outcome="completed"} 1`,
+      `inference_requests_total{provider="acme",model="other",outcome="completed"} 3`,
+    ]);
+  });
+});
+
+describe("cells", () => {
+  test("of the same labels are the same cell", () => {
+    const metrics = createMetrics();
+    expect(metrics.inference("p", "m", "cut")).toBe(metrics.inference("p", "m", "cut"));
+    expect(metrics.inference("p", "m", "cut")).not.toBe(metrics.inference("p", "m", "completed"));
+    expect(metrics.tokens("p", "outputTokens")).not.toBe(metrics.tokens("p", "inputTokens"));
+  });
+
+  test("of a histogram put a value on a bound into that bucket, a negative one into the first, and drop NaN", () => {
+    const cell = new HistogramCell([1, 2, 4]);
+    for (const value of [-1, 0, 1, 1.5, 2, 4, 4.1, Infinity, Number.NaN]) cell.observe(value);
+    expect(cell.counts).toEqual([3, 2, 1, 2]);
+  });
+
+  test("of a family without labels exist before they are counted", () => {
+    expect(new Family([], () => 1).entries()).toEqual([{ labels: {}, cell: 1 }]);
+    expect(new Family(["a"], () => 1).entries()).toEqual([]);
+  });
+
+  test.each([[200, "2xx"], [101, "1xx"], [404, "4xx"], [499, "4xx"], [503, "5xx"], [0, "1xx"], [999, "5xx"]] as const)(
+    "of status %i are of class %s",
+    (status, expected) => expect(statusClass(status)).toBe(expected),
+  );
+});

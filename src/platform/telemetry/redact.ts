@@ -1,0 +1,115 @@
+import { brand } from "../lib/brand.ts";
+
+/** What stands in a log line in place of a secret. */
+export const redacted = "[redacted]";
+/** What stands in a log line in place of what a caller sent or a model answered. */
+export const omitted = "[content omitted]";
+
+const maxDepth = 6;
+const maxItems = 50;
+const maxTextLength = 8_192;
+
+/** Last word of a key whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`, `set-cookie`. */
+const secretWords = new Set([
+  "authorization", "bearer", "key", "keys", "apikey", "secret", "secrets", "password", "passwords",
+  "passwd", "passphrase", "cookie", "cookies", "token", "jwt", "credential", "credentials", "otp",
+]);
+
+/** Keys that carry prompts and answers; never logged unless the operator asks for them. */
+const contentKeys = new Set([
+  "messages", "prompt", "input", "output", "content", "instructions", "system", "body", "choices",
+  "arguments", "documents", "delta", "requestbody", "responsebody", "outputtext",
+]);
+
+const lastWord = (key: string): string =>
+  key.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z0-9]+/).at(-1) ?? "";
+
+const escaped = (literal: string): string => literal.replace(/[^A-Za-z0-9]/g, "\\$&");
+
+/**
+ * Secrets told by their look: our own prefixes, `sk-`, `gsk_` and `AIza` of the vendors, bearer values, secrets in a
+ * query, and the password of a connection URL. The group that is kept says which kind it was.
+ */
+const secretPatterns: readonly RegExp[] = [
+  new RegExp(`(?<![A-Za-z0-9])(${escaped(brand.llmKeyPrefix)}|${escaped(brand.managementKeyPrefix)})[\\w-]+`, "g"),
+  new RegExp(`(?<![A-Za-z0-9])(${escaped(brand.managementKeyFamilyPrefix)}|sk-|gsk_|xai-|AIza)[\\w-]{8,}`, "g"),
+  /\b(bearer\s+)[^\s"',[]+/gi,
+  /([?&](?:key|api_?key|token|access_token|refresh_token|secret|client_secret|password|code)=)[^&\s"'#]+/gi,
+  /(\b[a-z][\w+.-]{0,20}:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi,
+];
+
+/** The text without anything that looks like a secret, and no longer than a log line should be. */
+export function redactText(text: string): string {
+  const bounded = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}...` : text;
+  return secretPatterns.reduce((result, pattern) => result.replace(pattern, `$1${redacted}`), bounded);
+}
+
+/** How much may be shown. */
+export interface RedactOptions {
+  /** Prompts and answers too; off unless an operator turns it on. */
+  includeContent?: boolean;
+}
+
+/** A copy of log fields that holds plain data only: secrets and content taken out, errors spelled out, depth bounded. */
+export function redactFields(
+  fields: Readonly<Record<string, unknown>>,
+  options: RedactOptions = {},
+): Record<string, unknown> {
+  return redactRecord(fields, { ...options, depth: 0 });
+}
+
+interface Walk extends RedactOptions {
+  depth: number;
+}
+
+function redactRecord(record: Readonly<Record<string, unknown>>, walk: Walk): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(record)) result[key] = redactEntry(key, value, walk);
+  return result;
+}
+
+function redactEntry(key: string, value: unknown, walk: Walk): unknown {
+  if (value === null || value === undefined || typeof value === "boolean") return value;
+  if (secretWords.has(lastWord(key))) return redacted;
+  const isContent = typeof value !== "number" && contentKeys.has(key.toLowerCase().replace(/[_-]/g, ""));
+  return isContent && !walk.includeContent ? omitted : redactValue(value, walk);
+}
+
+function redactValue(value: unknown, walk: Walk): unknown {
+  if (typeof value === "string") return redactText(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return typeof value === "function" ? "[function]" : value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
+  if (value instanceof URL) return redactText(value.href);
+  if (walk.depth >= maxDepth) return "[too deep]";
+  const inner = { ...walk, depth: walk.depth + 1 };
+  if (value instanceof Error) return redactRecord(errorFields(value), inner);
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+  if (value instanceof Headers || value instanceof Map) {
+    return redactRecord(Object.fromEntries(entriesByText(value)), inner);
+  }
+  if (value instanceof Set) return redactList([...value], inner);
+  return Array.isArray(value) ? redactList(value, inner) : redactRecord({ ...value }, inner);
+}
+
+function redactList(list: readonly unknown[], walk: Walk): unknown[] {
+  const kept = list.slice(0, maxItems).map((item) => redactValue(item, walk));
+  return list.length > maxItems ? [...kept, `[${list.length - maxItems} more]`] : kept;
+}
+
+function entriesByText(entries: Headers | Map<unknown, unknown>): [string, unknown][] {
+  const pairs: [string, unknown][] = [];
+  entries.forEach((value: unknown, key: unknown) => pairs.push([String(key), value]));
+  return pairs;
+}
+
+/** An error as fields; `name`, `message`, `stack` and `cause` are not enumerable, and a `GatewayError` has more beside them. */
+function errorFields(error: Error): Record<string, unknown> {
+  return {
+    ...error,
+    type: error.name,
+    message: error.message,
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  };
+}
