@@ -53,8 +53,6 @@ export const errorCatalog = {
   upstream_401: upstream(502, "upstream_error", false),
   upstream_403: upstream(502, "upstream_error", false),
   empty_stream: upstream(502, "upstream_error"),
-  upstream_rejected: upstream(400, "upstream_error", false),
-  upstream_rate_limited: upstream(429, "rate_limit_error"),
   service_unavailable: gateway(503, "service_unavailable"),
   upstream_timeout: upstream(504, "upstream_timeout"),
 } as const satisfies Record<string, ErrorFacts>;
@@ -68,8 +66,10 @@ export interface GatewayErrorOptions {
   metadata?: Record<string, unknown>;
   /** Seconds the caller should wait, sent as `Retry-After`. */
   retryAfterSeconds?: number;
-  /** HTTP status in place of the catalogue's, where a provider's own status is relayed. */
-  status?: number;
+  /** Who refused, where it is not whom the catalogue names: a provider's 400 has the code of ours. */
+  fault?: ErrorFacts["fault"];
+  /** Whether a retry may help, where the catalogue is too coarse. */
+  retry?: boolean;
   /** Private text for the log; never sent. */
   detail?: string;
   cause?: unknown;
@@ -82,7 +82,8 @@ export class GatewayError extends Error {
   readonly metadata: Record<string, unknown>;
   readonly retryAfterSeconds: number | undefined;
   readonly detail: string | undefined;
-  readonly status: number;
+  readonly fault: ErrorFacts["fault"];
+  readonly retry: boolean;
 
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -92,10 +93,16 @@ export class GatewayError extends Error {
     this.metadata = options.metadata ?? {};
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.detail = options.detail;
-    this.status = options.status ?? errorCatalog[code].status;
+    this.fault = options.fault ?? errorCatalog[code].fault;
+    this.retry = options.retry ?? errorCatalog[code].retry;
   }
 
   get facts(): ErrorFacts {
     return errorCatalog[this.code];
+  }
+
+  /** HTTP status of the answer. */
+  get status(): number {
+    return this.facts.status;
   }
 }

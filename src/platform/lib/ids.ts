@@ -12,7 +12,7 @@ function randomHex(byteCount: number): string {
     randomFillSync(pool);
     poolOffset = 0;
   }
-  const hex = pool.hexSlice(poolOffset, poolOffset + byteCount);
+  const hex = pool.toString("hex", poolOffset, poolOffset + byteCount);
   poolOffset += byteCount;
   return hex;
 }

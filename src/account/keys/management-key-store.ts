@@ -1,0 +1,67 @@
+import type { Kysely } from "kysely";
+import type { ManagementKey } from "./management-key.ts";
+import { isScope } from "./scopes.ts";
+
+interface ManagementKeyRow {
+  id: string;
+  hash: string;
+  workspace_id: string;
+  name: string;
+  description: string | null;
+  scopes: string;
+  label: string;
+  created_at_ms: number;
+  expires_at_ms: number | null;
+  revoked_at_ms: number | null;
+  revocation_reason: string | null;
+}
+
+export interface ManagementKeyTables {
+  management_keys: ManagementKeyRow;
+}
+
+const fromRow = (row: ManagementKeyRow): ManagementKey => ({
+  id: row.id,
+  hash: row.hash,
+  workspaceId: row.workspace_id,
+  name: row.name,
+  description: row.description,
+  scopes: (JSON.parse(row.scopes) as string[]).filter(isScope),
+  label: row.label,
+  createdAtMs: row.created_at_ms,
+  expiresAtMs: row.expires_at_ms,
+  revokedAtMs: row.revoked_at_ms,
+  revocationReason: row.revocation_reason,
+});
+
+/** Management keys at rest. */
+export class ManagementKeyStore {
+  private readonly database: Kysely<ManagementKeyTables>;
+
+  constructor(database: Kysely<ManagementKeyTables>) {
+    this.database = database;
+  }
+
+  /** Every key that was not revoked, of all workspaces. */
+  async loadAll(): Promise<ManagementKey[]> {
+    const rows = await this.database.selectFrom("management_keys").selectAll()
+      .where("revoked_at_ms", "is", null).execute();
+    return rows.map(fromRow);
+  }
+
+  async insert(key: ManagementKey): Promise<void> {
+    await this.database.insertInto("management_keys").values({
+      id: key.id,
+      hash: key.hash,
+      workspace_id: key.workspaceId,
+      name: key.name,
+      description: key.description,
+      scopes: JSON.stringify(key.scopes),
+      label: key.label,
+      created_at_ms: key.createdAtMs,
+      expires_at_ms: key.expiresAtMs,
+      revoked_at_ms: key.revokedAtMs,
+      revocation_reason: key.revocationReason,
+    }).execute();
+  }
+}

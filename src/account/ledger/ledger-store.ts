@@ -1,0 +1,63 @@
+import type { Kysely } from "kysely";
+import { dayMs, hourMs } from "../../platform/lib/clock.ts";
+import type { AccountBook } from "./account-book.ts";
+import type { Bucket } from "./transfer.ts";
+
+export interface LedgerTables {
+  transfers: {
+    id: string;
+    debit_account: string;
+    credit_account: string;
+    amount_nano: number | bigint;
+    kind: string;
+    reference: string | null;
+    created_at_ms: number;
+  };
+  ledger_accounts: { id: string; balance_nano: number | bigint };
+  key_spend_hours: { key_id: string; workspace_id: string; hour: number; spend_nano: number | bigint; requests: number };
+}
+
+/** Reads of the ledger; it is written through the commit queue only. */
+export class LedgerStore {
+  private readonly database: Kysely<LedgerTables>;
+
+  constructor(database: Kysely<LedgerTables>) {
+    this.database = database;
+  }
+
+  /** Fills the book that admission looks at. */
+  async loadInto(book: AccountBook, nowMs: number): Promise<void> {
+    for (const row of await this.database.selectFrom("ledger_accounts").selectAll().execute()) {
+      const separator = row.id.lastIndexOf(":");
+      const [owner, bucket] = [row.id.slice(0, separator), row.id.slice(separator + 1) as Bucket];
+      if (owner === "operator") continue;
+      const account = book.workspace(owner);
+      if (bucket === "monthly") account.monthlyNano = BigInt(row.balance_nano);
+      else account.topupNano = BigInt(row.balance_nano);
+    }
+    await this.loadSpend(book, nowMs);
+  }
+
+  /** Requests that a key settled in the last 30 days. */
+  async monthlyRequests(workspaceId: string, nowMs: number): Promise<ReadonlyMap<string, number>> {
+    const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
+    const rows = await this.database.selectFrom("key_spend_hours")
+      .select(["key_id", (builder) => builder.fn.sum<number | bigint>("requests").as("requests")])
+      .where("workspace_id", "=", workspaceId).where("hour", ">=", sinceHour).groupBy("key_id").execute();
+    return new Map(rows.map((row) => [row.key_id, Number(row.requests)]));
+  }
+
+  private async loadSpend(book: AccountBook, nowMs: number): Promise<void> {
+    const today = Math.floor(nowMs / dayMs);
+    const rows = await this.database.selectFrom("key_spend_hours").selectAll().orderBy("hour").execute();
+    for (const row of rows) {
+      const spendNano = BigInt(row.spend_nano);
+      book.key(row.key_id).spend.add(row.hour * hourMs, spendNano);
+      const account = book.workspace(row.workspace_id);
+      account.usedNano += spendNano;
+      if (Math.floor((row.hour * hourMs) / dayMs) !== today) continue;
+      account.day = today;
+      account.dayNano += spendNano;
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { ZodType } from "zod";
+import type { Scope } from "../account/keys/scopes.ts";
+import type { ErrorEncoder } from "./error-envelope.ts";
+import type { RequestContext } from "./request-context.ts";
+
+/** Which credentials open an endpoint. What is not named is refused. */
+export interface AccessRule {
+  /** LLM keys are accepted. */
+  llmKey?: true;
+  /** Management keys that hold this scope are accepted. */
+  managementScope?: Scope;
+  /** No credential is needed; a valid one that is accepted widens the answer, an invalid one is refused. */
+  anonymous?: true;
+  /** Credentials are not looked at. */
+  open?: true;
+}
+
+/** How a request is counted: at the door by plan, by the handler once it knows the model, or not at all. */
+export type RateCounting = "at-door" | "by-handler" | "none";
+
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/**
+ * One row of the route table: everything that the router, the guard, OpenAPI and the docs need to know.
+ * `Dependencies` is what handlers are given, `Body` what the body schema yields.
+ */
+export interface Endpoint<Dependencies, Body = unknown> {
+  method: Method;
+  /** Path below the API base, or below the root for operational endpoints; `:name` marks a parameter. */
+  path: string;
+  /** `api` is served under both `/api/v1` and `/v1`. */
+  base: "api" | "root";
+  access: AccessRule;
+  counting: RateCounting;
+  /** Largest accepted body; absent means that none is read. */
+  bodyBytesMax?: number;
+  summary: string;
+  description?: string;
+  tag: string;
+  query?: ZodType;
+  /** Parsed and checked before `handle`; endpoints with a raw body only document theirs. */
+  body?: ZodType<Body>;
+  rawBody?: ZodType;
+  response?: ZodType;
+  successStatus?: number;
+  /** Renders errors in the dialect that this endpoint's clients speak. */
+  encodeError: ErrorEncoder;
+  handle(context: RequestContext<Body>, dependencies: Dependencies): Response | Promise<Response>;
+}
+
+/** Declares an endpoint; the table in `endpoints/index.ts` lists them all. */
+export const defineEndpoint = <Dependencies, Body = undefined>(
+  endpoint: Endpoint<Dependencies, Body>,
+): Endpoint<Dependencies, Body> => endpoint;
+
+/** Full paths under which an endpoint answers. */
+export const pathsOf = ({ base, path }: { base: "api" | "root"; path: string }): string[] =>
+  base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`];

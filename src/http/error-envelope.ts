@@ -1,0 +1,40 @@
+import { errorCatalog, GatewayError } from "../platform/lib/errors.ts";
+
+/** Renders an error as a body of some dialect. */
+export type ErrorEncoder = (error: GatewayError, context: { traceId: string }) => Record<string, unknown>;
+
+/**
+ * The contract's envelope, which OpenAI's clients read as well: `code` is the stable slug,
+ * `metadata.type` the category and `metadata.fault` who refused: client, gateway or upstream.
+ */
+export const encodeContractError: ErrorEncoder = (error) => {
+  const { type } = errorCatalog[error.code];
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      type,
+      param: error.param ?? null,
+      metadata: { type, fault: error.fault, ...error.metadata },
+    },
+  };
+};
+
+/** Codes whose failures the gateway has already retried elsewhere; a client's own retry only multiplies them. */
+const retriedByGateway: ReadonlySet<string> = new Set(["upstream_exhausted", "empty_stream"]);
+
+/** Status and headers that tell a client what to do next. */
+export function errorHeaders(error: GatewayError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (!error.retry || retriedByGateway.has(error.code)) headers["x-should-retry"] = "false";
+  if (error.retryAfterSeconds !== undefined) headers["retry-after"] = String(error.retryAfterSeconds);
+  return headers;
+}
+
+/** Anything thrown, as the error that callers may see; what is not ours becomes a bare 500. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  return new GatewayError("internal_server_error", "The gateway failed on this request. Quote the trace id when you report it.", {
+    cause: thrown,
+  });
+}

@@ -1,0 +1,46 @@
+import type { BunRequest, Server } from "bun";
+import type { Caller } from "../account/keys/caller.ts";
+import { brandHeader } from "../platform/lib/brand.ts";
+
+/** Header names of the trace id, in lower case. */
+const traceHeaders = [brandHeader("Trace-Id").toLowerCase(), "x-request-id"] as const;
+
+/** What a handler knows of its request. */
+export class RequestContext<Body = unknown> {
+  readonly request: BunRequest;
+  readonly server: Server<undefined>;
+  /** 32 hexadecimal digits; sorts by time. */
+  readonly traceId: string;
+  /** Monotonic time at which the request was seen, in milliseconds. */
+  readonly startedMs: number;
+  /** Headers of the response to come, whatever it will be. */
+  readonly headers: Record<string, string>;
+  caller: Caller;
+  body!: Body;
+
+  constructor(options: { request: BunRequest; server: Server<undefined>; traceId: string; startedMs: number; caller: Caller }) {
+    this.request = options.request;
+    this.server = options.server;
+    this.traceId = options.traceId;
+    this.startedMs = options.startedMs;
+    this.caller = options.caller;
+    this.headers = { [traceHeaders[0]]: options.traceId, [traceHeaders[1]]: options.traceId };
+  }
+
+  /** Path parameter, decoded; empty when the route has none of that name. */
+  param(name: string): string {
+    return (this.request.params as Record<string, string | undefined>)[name] ?? "";
+  }
+
+  get query(): URLSearchParams {
+    return new URL(this.request.url).searchParams;
+  }
+
+  /** A JSON response with the headers gathered so far. */
+  json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Response {
+    return new Response(JSON.stringify(body), {
+      status: options.status ?? 200,
+      headers: { "content-type": "application/json", ...this.headers, ...options.headers },
+    });
+  }
+}

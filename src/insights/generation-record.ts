@@ -1,0 +1,79 @@
+import type { CommitUnit, InsertStatement } from "../platform/storage/commit-queue.ts";
+
+/** One try at one provider, as it is kept and shown. */
+export interface AttemptRecord {
+  provider: string;
+  model: string;
+  upstreamModel: string;
+  /** HTTP status of the upstream; null when none came. */
+  status: number | null;
+  outcome: "served" | "failed" | "cancelled";
+  /** Why the next candidate was tried, in the contract's fallback reasons; null when it served. */
+  reason: string | null;
+  durationMs: number;
+}
+
+/** Everything that is kept of one inference request; never its prompt or its answer. */
+export interface GenerationRecord {
+  /** `gen_` id; its digits are the trace id. */
+  id: string;
+  createdAtMs: number;
+  workspaceId: string;
+  keyId: string;
+  surface: string;
+  requestedModel: string;
+  model: string;
+  provider: string;
+  upstreamModel: string;
+  upstreamId: string | null;
+  status: "completed" | "cut" | "cancelled";
+  finishReason: string | null;
+  streamed: boolean;
+  promptTokens: number;
+  completionTokens: number;
+  costNanoUsd: bigint;
+  /** Whole duration as the client saw it, in milliseconds. */
+  latencyMs: number;
+  /** Until the first content of a stream, in milliseconds; null for whole answers. */
+  firstTokenMs: number | null;
+  detail: GenerationDetail;
+}
+
+/** What explains a charge; kept as JSON, read one record at a time. */
+export interface GenerationDetail {
+  usage: Record<string, number | undefined>;
+  usageEstimated?: true;
+  usageClamped?: true;
+  upstreamCostUsd?: number;
+  priceVersion: string | null;
+  price: Record<string, string> | null;
+  holdNanoUsd: string;
+  uncollectedNanoUsd?: string;
+  attempts: readonly AttemptRecord[];
+  credentialSource: string;
+  origin?: string;
+  appTitle?: string;
+  sessionId?: string;
+  trace?: unknown;
+}
+
+const generationInsert: InsertStatement = {
+  name: "generation",
+  table: "generations",
+  columns: [
+    "id", "created_at_ms", "workspace_id", "key_id", "surface", "requested_model", "model", "provider", "upstream_model",
+    "upstream_id", "status", "finish_reason", "streamed", "prompt_tokens", "completion_tokens", "cost_nano", "latency_ms",
+    "first_token_ms", "detail",
+  ],
+};
+
+/** The row of a record, to be committed together with its charge. */
+export const generationRow = (record: GenerationRecord): CommitUnit["inserts"][number] => ({
+  statement: generationInsert,
+  values: [
+    record.id, record.createdAtMs, record.workspaceId, record.keyId, record.surface, record.requestedModel, record.model,
+    record.provider, record.upstreamModel, record.upstreamId, record.status, record.finishReason, record.streamed ? 1 : 0,
+    record.promptTokens, record.completionTokens, Number(record.costNanoUsd), record.latencyMs, record.firstTokenMs,
+    JSON.stringify(record.detail),
+  ],
+});

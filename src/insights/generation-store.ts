@@ -1,0 +1,74 @@
+import type { Kysely } from "kysely";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { GenerationDetail, GenerationRecord } from "./generation-record.ts";
+
+export interface GenerationTables {
+  generations: {
+    id: string;
+    created_at_ms: number;
+    workspace_id: string;
+    key_id: string;
+    surface: string;
+    requested_model: string;
+    model: string;
+    provider: string;
+    upstream_model: string;
+    upstream_id: string | null;
+    status: string;
+    finish_reason: string | null;
+    streamed: number;
+    prompt_tokens: number;
+    completion_tokens: number;
+    cost_nano: number | bigint;
+    latency_ms: number;
+    first_token_ms: number | null;
+    detail: string;
+  };
+}
+
+/** The `gen_` id that any form of a request's id stands for: generation id, trace id or the id in a response body. */
+export function generationIdOf(id: string): string {
+  const digits = id.slice(id.lastIndexOf("_") + 1).slice(id.startsWith("chatcmpl-") ? "chatcmpl-".length : 0);
+  return `gen_${digits}`;
+}
+
+/** Reads of generation records; they are written through the commit queue only. */
+export class GenerationStore {
+  private readonly database: Kysely<GenerationTables>;
+  private readonly commits: CommitQueue;
+
+  constructor(options: { database: Kysely<GenerationTables>; commits: CommitQueue }) {
+    this.database = options.database;
+    this.commits = options.commits;
+  }
+
+  /** A record of the workspace by any form of its id; undefined when the workspace has none. */
+  async find(workspaceId: string, id: string): Promise<GenerationRecord | undefined> {
+    // Free requests do not wait for their row, so a client may ask for it before it is written.
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const row = await this.database.selectFrom("generations").selectAll()
+      .where("id", "=", generationIdOf(id)).where("workspace_id", "=", workspaceId).executeTakeFirst();
+    if (row === undefined) return undefined;
+    return {
+      id: row.id,
+      createdAtMs: row.created_at_ms,
+      workspaceId: row.workspace_id,
+      keyId: row.key_id,
+      surface: row.surface,
+      requestedModel: row.requested_model,
+      model: row.model,
+      provider: row.provider,
+      upstreamModel: row.upstream_model,
+      upstreamId: row.upstream_id,
+      status: row.status as GenerationRecord["status"],
+      finishReason: row.finish_reason,
+      streamed: row.streamed === 1,
+      promptTokens: row.prompt_tokens,
+      completionTokens: row.completion_tokens,
+      costNanoUsd: BigInt(row.cost_nano),
+      latencyMs: row.latency_ms,
+      firstTokenMs: row.first_token_ms,
+      detail: JSON.parse(row.detail) as GenerationDetail,
+    };
+  }
+}
