@@ -1,0 +1,145 @@
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** One server-sent event: its `event:` name where it had one, and its data lines joined by line feeds. */
+export interface SseEvent {
+  event?: string;
+  data: string;
+}
+
+/** Bytes that one event may have, so that an endless line cannot fill the memory. */
+export const maxEventBytes = 16 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const byteOrderMark = 0xfeff;
+
+/**
+ * Bytes of an event stream to events (WHATWG HTML, 9.2.6): LF, CRLF and lone CR end a line, comments
+ * and `id` and `retry` fields are skipped, a byte order mark is dropped. Bytes wait until their line is
+ * complete, so a character that was split between chunks is never torn. Throws `UpstreamFailure` when
+ * one event grows beyond `maxEventBytes`.
+ */
+export class SseDecoder {
+  private held: Uint8Array[] = [];
+  private heldBytes = 0;
+  private eventBytes = 0;
+  private data: string | undefined;
+  private eventName = "";
+  private started = false;
+  private afterCarriageReturn = false;
+
+  /** The events that this chunk completes. The chunk may be reused by its owner afterwards. */
+  push(chunk: Uint8Array): SseEvent[] {
+    const end = endOfLastLine(chunk);
+    if (end === 0) {
+      this.hold(chunk);
+      return [];
+    }
+    const text = this.takeText(chunk, end);
+    if (end < chunk.byteLength) this.hold(chunk.subarray(end));
+    const events: SseEvent[] = [];
+    this.readLines(text, events);
+    return events;
+  }
+
+  /**
+   * The stream has ended. An event whose closing blank line is missing counts when its data is whole:
+   * `[DONE]` or complete JSON, as some OpenAI-compatible servers end their streams.
+   */
+  end(): SseEvent[] {
+    const events: SseEvent[] = [];
+    if (this.heldBytes > 0) this.readLines(`${this.takeText(new Uint8Array(0), 0)}\n`, events);
+    if (this.data !== undefined && isWhole(this.data)) this.dispatch(events);
+    return events;
+  }
+
+  private hold(rest: Uint8Array): void {
+    this.held.push(rest.slice());
+    this.heldBytes += rest.byteLength;
+    if (this.heldBytes + this.eventBytes > maxEventBytes) throw tooLarge();
+  }
+
+  /** Text of everything held and of the chunk's whole lines. */
+  private takeText(chunk: Uint8Array, end: number): string {
+    let text: string;
+    if (this.heldBytes === 0) {
+      text = Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
+    } else {
+      text = Buffer.concat([...this.held, chunk.subarray(0, end)]).toString("utf8");
+      this.held = [];
+      this.heldBytes = 0;
+    }
+    if (this.started) return text;
+    this.started = true;
+    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text;
+  }
+
+  private readLines(chunkText: string, events: SseEvent[]): void {
+    const skipsFeed = this.afterCarriageReturn && chunkText.charCodeAt(0) === lineFeed;
+    this.afterCarriageReturn = chunkText.charCodeAt(chunkText.length - 1) === carriageReturn;
+    const text = chunkText.includes("\r") ? chunkText.replace(/\r\n?/g, "\n") : chunkText;
+    let position = skipsFeed ? 1 : 0;
+    while (position < text.length) {
+      const end = text.indexOf("\n", position);
+      this.readLine(text, { start: position, end }, events);
+      position = end + 1;
+    }
+  }
+
+  private readLine(text: string, line: { start: number; end: number }, events: SseEvent[]): void {
+    const { start, end } = line;
+    if (end === start) {
+      this.dispatch(events);
+    } else if (text.startsWith("data:", start) || isBare("data", text, line)) {
+      this.addData(fieldValue(text, start + 5, end));
+    } else if (text.startsWith("event:", start) || isBare("event", text, line)) {
+      this.eventName = fieldValue(text, start + 6, end);
+    }
+  }
+
+  private addData(value: string): void {
+    this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+    this.eventBytes += value.length;
+    if (this.eventBytes > maxEventBytes) throw tooLarge();
+  }
+
+  private dispatch(events: SseEvent[]): void {
+    const { data, eventName } = this;
+    this.data = undefined;
+    this.eventName = "";
+    this.eventBytes = 0;
+    if (data === undefined) return;
+    events.push(eventName === "" ? { data } : { event: eventName, data });
+  }
+}
+
+/** Index after the last byte that ends a line; 0 when the chunk ends none. */
+function endOfLastLine(chunk: Uint8Array): number {
+  const feed = chunk.lastIndexOf(lineFeed);
+  if (feed === chunk.byteLength - 1) return feed + 1;
+  const carriage = chunk.lastIndexOf(carriageReturn);
+  return Math.max(feed, carriage) + 1;
+}
+
+/** A line that is only a field name counts as that field with an empty value. */
+const isBare = (field: string, text: string, { start, end }: { start: number; end: number }): boolean =>
+  end - start === field.length && text.startsWith(field, start);
+
+/** A field's value without the one space that may follow its colon. */
+function fieldValue(text: string, start: number, end: number): string {
+  if (start >= end) return "";
+  return text.slice(text.charCodeAt(start) === 0x20 ? start + 1 : start, end);
+}
+
+function isWhole(data: string): boolean {
+  if (data === "[DONE]") return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const tooLarge = (): UpstreamFailure =>
+  new UpstreamFailure("response_too_large", `one event of the stream is larger than ${maxEventBytes} bytes`, { sent: true });
