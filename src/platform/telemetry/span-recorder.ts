@@ -1,0 +1,132 @@
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context, type Link, type Span, type Tracer } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import {
+  BasicTracerProvider, BatchSpanProcessor, RandomIdGenerator, type IdGenerator, type SpanExporter,
+} from "@opentelemetry/sdk-trace-base";
+import { genAi } from "./gen-ai-attributes.ts";
+import { redactText } from "./redact.ts";
+import { parseTraceParent, type TraceParent } from "./trace-parent.ts";
+import type { TracedAttempt, TracedInference, TracingOptions } from "./tracing.ts";
+
+/** Turns settled requests into spans and sends them in batches. */
+export interface SpanRecorder {
+  record(inference: TracedInference): void;
+  shutdown(): Promise<void>;
+}
+
+const exportTimeoutMs = 5_000;
+
+/** A recorder that exports to `endpoint`; at most 8,192 spans wait, further ones are dropped. */
+export function createSpanRecorder(options: TracingOptions & { endpoint: string }): SpanRecorder {
+  const ids = traceIdGenerator();
+  const onExportError = options.onExportError ?? (() => undefined);
+  const exporter = new OTLPTraceExporter({
+    url: options.endpoint,
+    headers: { ...options.headers },
+    timeoutMillis: exportTimeoutMs,
+  });
+  const processor = new BatchSpanProcessor(reportingErrors(exporter, onExportError), {
+    maxQueueSize: 8_192,
+    scheduledDelayMillis: 1_000,
+    exportTimeoutMillis: exportTimeoutMs,
+  });
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({ "service.name": options.serviceName, "service.version": options.version }),
+    idGenerator: ids,
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer("switchyard", options.version);
+  return {
+    record: (inference) => {
+      ids.nextTraceId = inference.traceId;
+      recordSpans(tracer, inference);
+    },
+    // A collector that is gone must not fail the shutdown; the exporter has reported it.
+    shutdown: () => provider.shutdown().catch(() => undefined),
+  };
+}
+
+/** Gives a root span the trace id that the next request already has. Spans start synchronously, so one slot is enough. */
+function traceIdGenerator(): IdGenerator & { nextTraceId: string } {
+  const random = new RandomIdGenerator();
+  return {
+    nextTraceId: "",
+    generateTraceId() {
+      return this.nextTraceId;
+    },
+    generateSpanId: () => random.generateSpanId(),
+  };
+}
+
+function reportingErrors(exporter: SpanExporter, onExportError: (error: unknown) => void): SpanExporter {
+  return {
+    export: (spans, done) => exporter.export(spans, (result) => {
+      if (result.error !== undefined) onExportError(result.error);
+      done(result);
+    }),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+function recordSpans(tracer: Tracer, inference: TracedInference): void {
+  const { context, links } = placeInTrace(inference.traceId, parseTraceParent(inference.parent));
+  const span = tracer.startSpan(inference.name, {
+    kind: SpanKind.SERVER,
+    startTime: inference.startMs,
+    attributes: inference.attributes,
+    links,
+  }, context);
+  const inside = trace.setSpan(context, span);
+  for (const attempt of inference.attempts) recordAttempt(tracer, inside, { inference, attempt });
+  if (inference.error !== undefined) markFailed(span, inference.error);
+  span.end(inference.endMs);
+}
+
+/**
+ * A caller's `traceparent` becomes a link, and the parent only when it names our own trace. The trace id is what
+ * `X-Service-Trace-Id` and the generation row show, so it has to be unique and ours; a span can have a parent in its
+ * own trace only, and taking over a stranger's trace id would let one caller write into another's trace (W3C Trace
+ * Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks for a link there).
+ */
+function placeInTrace(traceId: string, parent: TraceParent | undefined): { context: Context; links: Link[] } {
+  if (parent === undefined) return { context: ROOT_CONTEXT, links: [] };
+  const spanContext = {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+  };
+  if (parent.traceId !== traceId) return { context: ROOT_CONTEXT, links: [{ context: spanContext }] };
+  return { context: trace.setSpanContext(ROOT_CONTEXT, spanContext), links: [] };
+}
+
+function recordAttempt(
+  tracer: Tracer,
+  context: Context,
+  { inference, attempt }: { inference: TracedInference; attempt: TracedAttempt },
+): void {
+  const operation = inference.attributes[genAi.operationName];
+  const model = attempt.model ?? inference.attributes[genAi.requestModel];
+  const span = tracer.startSpan([operation ?? "inference", attempt.provider].join(" "), {
+    kind: SpanKind.CLIENT,
+    startTime: attempt.startMs,
+    attributes: {
+      [genAi.operationName]: operation,
+      [genAi.providerName]: attempt.provider,
+      [genAi.requestModel]: model,
+      [genAi.serverAddress]: attempt.serverAddress,
+      [genAi.httpResponseStatusCode]: attempt.status === 0 ? undefined : attempt.status,
+    },
+  }, context);
+  const errorType = attempt.errorType ?? (attempt.status >= 400 ? String(attempt.status) : undefined);
+  if (errorType !== undefined) markFailed(span, { type: errorType });
+  span.end(attempt.endMs);
+}
+
+function markFailed(span: Span, error: { type: string; message?: string }): void {
+  span.setAttribute(genAi.errorType, error.type);
+  const message = error.message === undefined ? {} : { message: redactText(error.message) };
+  span.setStatus({ code: SpanStatusCode.ERROR, ...message });
+}
