@@ -40,3 +40,18 @@ export const totalInputTokens = (usage: Usage): number =>
 /** All tokens that came out, reasoning included: what chat calls `completion_tokens`. */
 export const totalOutputTokens = (usage: Usage): number =>
   outputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);
+
+const charactersPerToken = 4;
+
+/**
+ * A stand-in for usage that the provider did not send: four characters a token, at least one token
+ * where there was any text. Flagged as estimated, so that it is never taken for a provider's count.
+ */
+export const estimateUsage = (sizes: { inputCharacters: number; outputCharacters: number }): MeteredUsage => ({
+  usage: {
+    inputTokens: Math.ceil(sizes.inputCharacters / charactersPerToken),
+    outputTokens: Math.ceil(sizes.outputCharacters / charactersPerToken),
+  },
+  estimated: true,
+  clamped: false,
+});

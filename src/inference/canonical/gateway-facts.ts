@@ -1,0 +1,15 @@
+import type { JsonObject } from "./json.ts";
+
+/** What the gateway adds of its own to an answer, known once the charge is committed. */
+export interface GatewayFacts {
+  /** Charged for this request in USD; shown as `usage.cost`. */
+  costUsd?: number;
+  /** The provider's own figure in USD; shown as `usage.cost_details.upstream_inference_cost`. */
+  upstreamCostUsd?: number;
+  /** Canonical id of the model that was asked for, when another one served. */
+  requestedModel?: string;
+  /** The `fallback` block: used, reason, attempts. */
+  fallback?: JsonObject;
+  /** The metadata object: timings, creditsCharged, balanceAfterDebit. */
+  metadata?: JsonObject;
+}
