@@ -1,16 +1,11 @@
+import type { FrameSource } from "../platform/lib/frame-source.ts";
+
 /** Headers that keep every proxy on the way from buffering or changing a stream. */
 export const eventStreamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
 } as const;
-
-/** Text frames that are pulled one by one; `cancel` hears that the client has gone. */
-export interface FrameSource {
-  /** The next frames as one text; undefined at the end. Never rejects: failures are frames of the dialect. */
-  next(): Promise<string | undefined>;
-  cancel(): void;
-}
 
 /**
  * A byte stream of frames with backpressure end to end: the next frame is asked for when the client

@@ -4,6 +4,7 @@ import { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody, type ByteSource } from "./content-encoding.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
 import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
+import type { Lifeline } from "./lifeline.ts";
 import type { ResponseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -21,8 +22,8 @@ export interface UpstreamRequest {
   body: string;
   connectTimeoutMs: number;
   timeouts: ExchangeTimeouts;
-  /** Aborting it closes the upstream connection. */
-  signal?: AbortSignal;
+  /** Ends the exchange when the client goes away. */
+  lifeline: Lifeline;
 }
 
 /** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
@@ -80,12 +81,12 @@ export class UpstreamClient {
         return await this.answer(kept, wire, request);
       } catch (error) {
         const stale = error instanceof UpstreamFailure && error.fault === "connection_closed" && kept.unanswered;
-        if (!stale || request.signal?.aborted) throw error;
+        if (!stale || request.lifeline.clientGone) throw error;
       }
     }
     const { target } = request;
     const connection = await this.pool.open({ origin: target.origin, key: target.originKey }, request.connectTimeoutMs);
-    if (request.signal?.aborted) {
+    if (request.lifeline.clientGone) {
       connection.destroy();
       throw new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
     }
@@ -102,8 +103,7 @@ export class UpstreamClient {
   }
 
   private async answer(exchange: Exchange, wire: string | Uint8Array, request: UpstreamRequest): Promise<UpstreamResponse> {
-    const { signal } = request;
-    if (signal !== undefined) signal.addEventListener("abort", () => exchange.abort(), { once: true });
+    request.lifeline.attach(exchange);
     const head = await exchange.start(wire);
     const source: ByteSource = exchange;
     const encoding = head.headers["content-encoding"];

@@ -1,0 +1,282 @@
+import { editMembers, scanMembers } from "../platform/lib/json-members.ts";
+import type { FrameSource } from "../platform/lib/frame-source.ts";
+import type { MeteredUsage } from "./canonical/usage.ts";
+import { ChatStreamMeter, type ChatChunk } from "./chat-stream-meter.ts";
+import { pricedUsageText } from "./chat-usage-text.ts";
+import { fallbackMembers, type ModelFallback } from "./fallback-block.ts";
+import type { KeepAliveTicker } from "./keep-alive.ts";
+import type { Settled } from "./settle.ts";
+import { classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure } from "./upstream/classify-failure.ts";
+import { SseDecoder } from "./upstream/sse-decoder.ts";
+import type { UpstreamResponse } from "./upstream/upstream-client.ts";
+import { UpstreamFailure } from "./upstream/upstream-failure.ts";
+
+/** How a stream ended, for its settlement. */
+export type StreamEnd = "completed" | "cut" | "cancelled";
+
+export interface ChatStreamOptions {
+  response: UpstreamResponse;
+  /** Id and catalog model that the client sees on every chunk. */
+  shown: { id: string; model: string };
+  inputTokens: number;
+  drainOnCancel: boolean;
+  keepAlive: KeepAliveTicker;
+  /** Told once, when the first content has come. */
+  onFirstContent(): void;
+  /** Settles what was metered; called at most once. */
+  settle(metered: MeteredUsage, end: { status: StreamEnd; finishReason: string | null; upstreamId: string | null }): Promise<Settled>;
+  fallback: ModelFallback | undefined;
+  /** JSON text of `service_metadata` for the final frame. */
+  metadataText(settled: Settled): string;
+  /** The frame that ends a stream with an error in the client's dialect. */
+  errorFrame(failure: AttemptFailure | unknown): string;
+  onClosed(): void;
+}
+
+/** Bytes and time that a drained stream may still take after its client has left. */
+const drainChunksMax = 20_000;
+
+/** A failure that was found in the stream itself. */
+class StreamFault extends Error {
+  readonly failure: AttemptFailure;
+  constructor(failure: AttemptFailure) {
+    super(failure.upstreamMessage ?? failure.code);
+    this.failure = failure;
+  }
+}
+
+/**
+ * Relays a chat stream in the dialect that it came in: every event goes on with id and model replaced,
+ * the charge is shown where usage is, and a stream that was cut never looks complete.
+ */
+export class ChatStream implements FrameSource {
+  private readonly options: ChatStreamOptions;
+  private readonly decoder = new SseDecoder();
+  private readonly meter: ChatStreamMeter;
+  private pending = "";
+  private prefix: { from: string; to: string } | undefined;
+  private upstreamId: string | null = null;
+  private settlement: Promise<Settled> | undefined;
+  private pulled: Promise<string | undefined> | undefined;
+  private ended = false;
+  private clientGone = false;
+
+  constructor(options: ChatStreamOptions) {
+    this.options = options;
+    this.meter = new ChatStreamMeter(options.inputTokens);
+  }
+
+  /**
+   * Reads up to the first content, before anything is sent to the client. A failure up to here is
+   * returned, so that the next candidate can be tried with nothing lost.
+   */
+  async prime(): Promise<AttemptFailure | undefined> {
+    const { response } = this.options;
+    try {
+      while (!this.meter.hasContent && !this.ended) {
+        const chunk = await response.next();
+        await this.consume(chunk);
+        if (this.meter.isEmptyAnswer || (this.ended && !this.meter.isAcceptable)) {
+          response.abort();
+          return emptyAnswer(response.status);
+        }
+      }
+    } catch (error) {
+      response.abort();
+      return failureOf(error, response.status);
+    }
+    response.markContent();
+    this.options.onFirstContent();
+    return undefined;
+  }
+
+  /** The next frames; pings while the upstream is silent. */
+  async next(): Promise<string | undefined> {
+    if (this.pending !== "") return this.take();
+    if (this.ended) return undefined;
+    this.pulled ??= this.pull();
+    const frames = await this.options.keepAlive.until(this.pulled);
+    if (frames !== this.options.keepAlive.pingFrame) this.pulled = undefined;
+    return frames;
+  }
+
+  /** The client has left. */
+  cancel(): void {
+    if (this.clientGone) return;
+    this.clientGone = true;
+    if (this.ended) return;
+    if (this.options.drainOnCancel) void this.drain();
+    else {
+      this.options.response.abort();
+      void this.close("cancelled");
+    }
+  }
+
+  private take(): string {
+    const frames = this.pending;
+    this.pending = "";
+    return frames;
+  }
+
+  private async pull(): Promise<string | undefined> {
+    try {
+      while (this.pending === "" && !this.ended) {
+        const pulled = this.options.response.next();
+        await this.consume(pulled instanceof Promise ? await pulled : pulled);
+      }
+    } catch (error) {
+      await this.breakOff(error);
+    }
+    return this.pending === "" ? undefined : this.take();
+  }
+
+  private async consume(chunk: Uint8Array | undefined): Promise<void> {
+    const events = chunk === undefined ? this.decoder.end() : this.decoder.push(chunk);
+    for (const { data } of events) {
+      if (this.ended) return;
+      if (data === "[DONE]") await this.finish();
+      // Heartbeats that are no JSON, such as `data: : keepalive`, are nobody's content.
+      else if (data.startsWith("{")) await this.onEvent(data);
+    }
+    if (chunk === undefined && !this.ended) await this.finish();
+  }
+
+  private async onEvent(data: string): Promise<void> {
+    const chunk = this.parse(data);
+    this.meter.observe(chunk);
+    this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
+    let text = this.renamed(data);
+    if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
+    this.pending += `data: ${text}\n\n`;
+  }
+
+  private parse(data: string): ChatChunk {
+    let chunk: ChatChunk;
+    try {
+      chunk = JSON.parse(data) as ChatChunk;
+    } catch {
+      throw new StreamFault(malformedAnswer(this.options.response.status, "an event of the stream is not valid JSON"));
+    }
+    const { error } = chunk;
+    if (error === undefined || error === null) return chunk;
+    const details = typeof error === "object" ? error : { message: String(error) };
+    throw new StreamFault(classifyStatus({
+      status: statusOfErrorObject(details),
+      message: typeof details.message === "string" ? details.message : null,
+      upstreamCode: typeof details.code === "string" ? details.code : null,
+      retryAfter: undefined,
+    }));
+  }
+
+  /** The event with the client's id and model. All events of a stream start alike, so the start is swapped as a whole. */
+  private renamed(data: string): string {
+    if (this.prefix !== undefined && data.startsWith(this.prefix.from)) {
+      return this.prefix.to + data.slice(this.prefix.from.length);
+    }
+    const { id, model } = this.options.shown;
+    const edits = new Map([["id", JSON.stringify(id)], ["model", JSON.stringify(model)]]);
+    this.prefix = swappedPrefix(data, edits);
+    return editMembers(data, edits);
+  }
+
+  private async withCharge(text: string, chunk: ChatChunk): Promise<string> {
+    const settled = await this.settleOnce("completed");
+    const usage = scanMembers(text).find((member) => member.key === "usage");
+    const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
+    const metered = this.meter.metered();
+    const edits = new Map<string, string | undefined>([
+      ["usage", pricedUsageText({ original, metered, chargedNano: settled.chargedNano })],
+    ]);
+    for (const [key, value] of this.options.fallback === undefined ? [] : fallbackMembers(this.options.fallback)) edits.set(key, value);
+    if (!Array.isArray(chunk.choices)) edits.set("choices", "[]");
+    if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
+      edits.set("service_metadata", this.options.metadataText(settled));
+      this.meter.metadataShown = true;
+    }
+    return editMembers(text, edits);
+  }
+
+  /** The upstream has said everything: complete only if it said how it finished. */
+  private async finish(): Promise<void> {
+    if (!this.meter.finished) {
+      throw new StreamFault(malformedAnswer(this.options.response.status, "the stream ended before the answer was finished"));
+    }
+    const settled = await this.settleOnce("completed");
+    if (!this.meter.metadataShown) this.pending += `data: ${this.metadataChunk(settled)}\n\n`;
+    this.pending += "data: [DONE]\n\n";
+    this.end();
+  }
+
+  private metadataChunk(settled: Settled): string {
+    const { id, model } = this.options.shown;
+    const created = this.meter.created;
+    return `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[],"service_metadata":${this.options.metadataText(settled)}}`;
+  }
+
+  private async breakOff(error: unknown): Promise<void> {
+    this.options.response.abort();
+    if (this.clientGone) return;
+    try {
+      await this.settleOnce("cut");
+      this.pending += this.options.errorFrame(error instanceof StreamFault ? error.failure : failureOf(error, this.options.response.status));
+    } catch (settlementError) {
+      this.pending += this.options.errorFrame(settlementError);
+    }
+    this.end();
+  }
+
+  private settleOnce(status: StreamEnd): Promise<Settled> {
+    this.settlement ??= this.options.settle(this.meter.metered(), {
+      status, finishReason: this.meter.finishReason, upstreamId: this.upstreamId,
+    });
+    return this.settlement;
+  }
+
+  private async close(status: StreamEnd): Promise<void> {
+    // A settlement that fails was reported by the settling side; there is nobody left to tell.
+    await this.settleOnce(status).catch(() => undefined);
+    this.end();
+  }
+
+  /** Reads on for the upstream's own usage after the client has left. */
+  private async drain(): Promise<void> {
+    try {
+      await this.pulled;
+      for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
+        await this.consume(await this.options.response.next());
+        this.pending = "";
+      }
+    } catch {
+      // What was delivered until here is what there is to settle.
+    }
+    this.options.response.abort();
+    await this.close("cancelled");
+  }
+
+  private end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.options.onClosed();
+  }
+}
+
+/** The judgement of anything that a stream can break with; faults of our own are passed on. */
+export function failureOf(error: unknown, status: number): AttemptFailure {
+  if (error instanceof StreamFault) return error.failure;
+  if (error instanceof UpstreamFailure) return classifyTransport(error);
+  if (error instanceof RangeError) return malformedAnswer(status, "an event of the stream is too large");
+  throw error;
+}
+
+/** The text before `choices`, as it is and as the client gets it; undefined where id or model stand elsewhere. */
+function swappedPrefix(data: string, edits: ReadonlyMap<string, string>): { from: string; to: string } | undefined {
+  const members = scanMembers(data);
+  const index = members.findIndex((member) => member.key === "choices");
+  const choices = members[index];
+  const last = members[index - 1];
+  if (choices === undefined || last === undefined) return undefined;
+  const leading = new Set(members.slice(0, index).map((member) => member.key));
+  if (!leading.has("id") || !leading.has("model")) return undefined;
+  const head = editMembers(`${data.slice(0, last.valueEnd)}}`, edits);
+  return { from: data.slice(0, choices.keyStart), to: head.slice(0, -1) + data.slice(last.valueEnd, choices.keyStart) };
+}

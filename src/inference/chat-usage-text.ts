@@ -1,0 +1,37 @@
+import { editMembers } from "../platform/lib/json-members.ts";
+import { usdFromNano } from "../platform/lib/money.ts";
+import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "./canonical/usage.ts";
+
+/** The chat form of a usage vector, for answers whose provider sent none or one that had to be clamped. */
+function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
+  const prompt = totalInputTokens(usage);
+  const completion = totalOutputTokens(usage);
+  const cacheWrite = (usage.cacheWriteTokens ?? 0) + (usage.cacheWriteOneHourTokens ?? 0);
+  const details = {
+    ...(usage.cacheReadTokens === undefined ? {} : { cached_tokens: usage.cacheReadTokens }),
+    ...(cacheWrite === 0 ? {} : { cache_write_tokens: cacheWrite }),
+  };
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    ...(Object.keys(details).length === 0 ? {} : { prompt_tokens_details: details }),
+    ...(usage.reasoningTokens === undefined ? {} : { completion_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
+  };
+}
+
+/**
+ * JSON text of the usage that the client is shown: the provider's own, with the charge in USD and the
+ * provider's cost where it is known; ours where the provider's cannot be shown.
+ */
+export function pricedUsageText(options: { original: string | undefined; metered: MeteredUsage; chargedNano: bigint }): string {
+  const { original, metered, chargedNano } = options;
+  const usable = original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
+  const base = usable ? original : JSON.stringify(chatUsage(metered));
+  const edits = new Map<string, string | undefined>([["cost", JSON.stringify(usdFromNano(chargedNano))]]);
+  edits.set("cost_details", metered.providerCostUsd === undefined
+    ? undefined
+    : JSON.stringify({ upstream_inference_cost: metered.providerCostUsd }));
+  if (!base.includes('"cost_details"') && metered.providerCostUsd === undefined) edits.delete("cost_details");
+  return editMembers(base, edits);
+}

@@ -1,0 +1,57 @@
+import type { AttemptRecord } from "../insights/generation-record.ts";
+import { GatewayError, type ErrorCode } from "../platform/lib/errors.ts";
+import type { AttemptFailure } from "./upstream/classify-failure.ts";
+
+/** One attempt that failed, with its judgement. */
+export interface FailedAttempt {
+  record: AttemptRecord;
+  failure: AttemptFailure;
+}
+
+const messages: Partial<Record<ErrorCode, string>> = {
+  bad_request: "The provider refused the request as invalid",
+  unprocessable_entity: "The provider could not process the request",
+  content_too_large: "The provider refused the request as too large",
+  context_length_exceeded: "The request does not fit the model's context window",
+  upstream_401: "The provider did not accept the gateway's credential",
+  upstream_403: "The provider denied the request",
+  model_unavailable: "The provider does not serve this model",
+  rate_limit_exceeded: "The provider's own rate limit is reached",
+  request_timeout: "The provider gave up waiting",
+  upstream_timeout: "The provider did not answer in time",
+  empty_stream: "The provider ended its answer without content",
+  upstream_error: "The provider failed",
+  upstream_exhausted: "Every provider that could serve this model failed",
+  bad_gateway: "The provider could not be reached or its answer could not be read",
+};
+
+/** The code for several failures: their common one where it says more than that all failed. */
+function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
+  const last = attempts.at(-1)?.failure.code ?? "service_unavailable";
+  if (attempts.length <= 1 || !attempts.at(-1)?.failure.failover) return last;
+  const same = attempts.every(({ failure }) => failure.code === last);
+  return same && last !== "upstream_error" && last !== "bad_gateway" ? last : "upstream_exhausted";
+}
+
+/** What the caller is told when the last attempt has failed: who refused, with which words, and every attempt. */
+export function errorOfAttempts(attempts: readonly FailedAttempt[]): GatewayError {
+  const last = attempts.at(-1);
+  const code = commonCode(attempts);
+  if (last === undefined) return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
+  const { failure, record } = last;
+  const message = messages[code] ?? "The provider failed";
+  return new GatewayError(code, failure.upstreamMessage === null ? `${message}.` : `${message}: ${failure.upstreamMessage}`, {
+    fault: "upstream",
+    retry: code !== "upstream_exhausted" && failure.failover && failure.reason !== "credential_error" && failure.reason !== "model_unavailable",
+    ...(failure.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failure.retryAfterSeconds }),
+    metadata: {
+      upstream_backend: record.provider,
+      ...(failure.upstreamStatus === null ? {} : { upstream_status: failure.upstreamStatus }),
+      ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
+      ...(attempts.length > 1 ? { upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
+        backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
+        message: judged.upstreamMessage, duration_ms: attempt.durationMs,
+      })) } : {}),
+    },
+  });
+}

@@ -1,0 +1,28 @@
+import type { AttemptRecord } from "../insights/generation-record.ts";
+import { usdFromNano, usdSixDecimals } from "../platform/lib/money.ts";
+import type { ChatCall } from "./chat-call.ts";
+import type { RequestTiming } from "./observer.ts";
+import type { Candidate } from "./routing/candidate.ts";
+import { timingsOf } from "./server-timing.ts";
+import type { Settled } from "./settle.ts";
+
+/** JSON text of the metadata object on a stream's final frame (contract: `service_metadata` fields). */
+export function metadataText(served: {
+  call: ChatCall;
+  candidate: Candidate;
+  settled: Settled;
+  attempts: readonly AttemptRecord[];
+  timing: RequestTiming;
+}): string {
+  const { call, candidate, settled, attempts, timing } = served;
+  const { provider } = candidate.route;
+  return JSON.stringify({
+    requestId: call.traceId,
+    model: candidate.model.id,
+    upstream: { provider: provider.name, backend: provider.id, latencyMs: Math.round(timing.upstreamEndMs - timing.firstSendMs) },
+    timings: timingsOf({ ...timing, endMs: timing.settledMs, attempts }),
+    ...(call.wantsBalance
+      ? { creditsCharged: usdFromNano(settled.chargedNano), ...(settled.free ? {} : { balanceAfterDebit: usdSixDecimals(settled.balanceAfterNano) }) }
+      : {}),
+  });
+}

@@ -1,0 +1,133 @@
+import { chargeFor, effectivePrice, type PriceRow } from "../account/ledger/price.ts";
+import type { PostedCharge } from "../account/ledger/ledger.ts";
+import { generationRow, type AttemptRecord, type GenerationRecord } from "../insights/generation-record.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { usdPerMillionText } from "../platform/lib/money.ts";
+import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "./canonical/usage.ts";
+import type { ChatCall } from "./chat-call.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import { isFree } from "./hold-ceiling.ts";
+import type { RequestTiming } from "./observer.ts";
+import type { Candidate } from "./routing/candidate.ts";
+
+/** What an answer, whole or cut, has to be settled with. */
+export interface Settlement {
+  call: ChatCall;
+  candidate: Candidate;
+  requestedModel: string;
+  metered: MeteredUsage;
+  finishReason: string | null;
+  status: GenerationRecord["status"];
+  streamed: boolean;
+  upstreamId: string | null;
+  attempts: readonly AttemptRecord[];
+  timing: Omit<RequestTiming, "settledMs">;
+}
+
+/** A settled request: what was charged, durable before this is handed on. */
+export interface Settled extends PostedCharge {
+  free: boolean;
+  settledMs: number;
+}
+
+/**
+ * Prices the usage, charges the hold and writes the record in one commit. Settles when the charge is
+ * durable; a free request does not wait, since nothing is charged. Throws `service_unavailable` when the
+ * database refused, and then nothing stands.
+ */
+export async function settle(deps: InferenceDependencies, settlement: Settlement): Promise<Settled> {
+  const { candidate, call, metered } = settlement;
+  const free = isFree(candidate);
+  const price = candidate.route.price;
+  const amountNano = free || price === undefined ? 0n : chargeFor(price, metered.usage);
+  let record: GenerationRecord | undefined;
+  const posting = deps.ledger.post({
+    holdId: call.generationId,
+    amountNano,
+    alongside: (posted) => {
+      record = generationRecord(deps, { settlement, posted, price });
+      return [generationRow(record)];
+    },
+  });
+  if (amountNano > 0n) await awaitPosting(posting, { deps, call });
+  else posting.catch((error: unknown) => deps.observer.settlementFailed(error, call.generationId));
+  const settledMs = deps.clock.monotonicMs();
+  if (record !== undefined) deps.observer.settled(record, { ...settlement.timing, settledMs });
+  const chargedNano = record?.costNanoUsd ?? 0n;
+  return {
+    free, settledMs, chargedNano,
+    uncollectedNano: amountNano - chargedNano,
+    heldNano: BigInt(record?.detail.holdNanoUsd ?? 0),
+    balanceAfterNano: balanceAfter(deps, call),
+  };
+}
+
+const balanceAfter = (deps: InferenceDependencies, call: ChatCall): bigint => {
+  const account = deps.ledger.book.workspace(call.caller.workspace.id);
+  return account.monthlyNano + account.topupNano;
+};
+
+async function awaitPosting(
+  posting: Promise<unknown>,
+  { deps, call }: { deps: InferenceDependencies; call: ChatCall },
+): Promise<void> {
+  try {
+    await posting;
+  } catch (error) {
+    deps.observer.settlementFailed(error, call.generationId);
+    throw new GatewayError("service_unavailable", "The charge could not be recorded, so nothing was charged. Try again.", {
+      retryAfterSeconds: 1, cause: error,
+    });
+  }
+}
+
+function priceText(row: PriceRow | undefined, inputTokens: number): Record<string, string> | null {
+  if (row === undefined) return null;
+  const vector = effectivePrice(row, inputTokens);
+  return Object.fromEntries(Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]));
+}
+
+function generationRecord(
+  deps: InferenceDependencies,
+  { settlement, posted, price }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
+): GenerationRecord {
+  const { call, candidate, metered, timing } = settlement;
+  const nowMs = deps.clock.monotonicMs();
+  const promptTokens = totalInputTokens(metered.usage);
+  return {
+    id: call.generationId,
+    createdAtMs: Math.round(deps.clock.nowMs() - (nowMs - timing.startedMs)),
+    workspaceId: call.caller.workspace.id,
+    keyId: call.caller.key.id,
+    surface: "chat",
+    requestedModel: settlement.requestedModel,
+    model: candidate.model.id,
+    provider: candidate.route.provider.id,
+    upstreamModel: candidate.route.upstreamModel,
+    upstreamId: settlement.upstreamId,
+    status: settlement.status,
+    finishReason: settlement.finishReason,
+    streamed: settlement.streamed,
+    promptTokens,
+    completionTokens: totalOutputTokens(metered.usage),
+    costNanoUsd: posted.chargedNano,
+    latencyMs: Math.round(nowMs - timing.startedMs),
+    firstTokenMs: timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
+    detail: {
+      usage: { ...metered.usage },
+      ...(metered.estimated ? { usageEstimated: true as const } : {}),
+      ...(metered.clamped ? { usageClamped: true as const } : {}),
+      ...(metered.providerCostUsd === undefined ? {} : { upstreamCostUsd: metered.providerCostUsd }),
+      priceVersion: price?.version ?? null,
+      price: priceText(price, promptTokens),
+      holdNanoUsd: String(posted.heldNano),
+      ...(posted.uncollectedNano > 0n ? { uncollectedNanoUsd: String(posted.uncollectedNano) } : {}),
+      attempts: settlement.attempts,
+      credentialSource: "platform",
+      ...(call.origin === undefined ? {} : { origin: call.origin }),
+      ...(call.appTitle === undefined ? {} : { appTitle: call.appTitle }),
+      ...(typeof call.body["session_id"] === "string" ? { sessionId: call.body["session_id"] } : {}),
+      ...(call.body["trace"] === undefined ? {} : { trace: call.body["trace"] }),
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { AttemptRecord } from "../insights/generation-record.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { errorOfAttempts } from "./failure-error.ts";
+import type { AttemptFailure } from "./upstream/classify-failure.ts";
+
+const isFailure = (value: unknown): value is AttemptFailure =>
+  typeof value === "object" && value !== null && "failover" in value;
+
+/** The error that ends a stream in the chat dialect: an event without `choices`, which every client takes as an error. */
+export function asStreamError(failure: unknown, context: { attempt: AttemptRecord; traceId: string }): string {
+  const error = isFailure(failure)
+    ? errorOfAttempts([{ record: context.attempt, failure }])
+    : failure instanceof GatewayError
+      ? failure
+      : new GatewayError("internal_server_error", "The gateway failed on this stream.", { cause: failure });
+  const { type } = error.facts;
+  return `data: ${JSON.stringify({
+    error: {
+      code: error.code, message: error.message, type, param: null,
+      metadata: { type, fault: error.fault, trace_id: context.traceId, ...error.metadata },
+    },
+  })}\n\n`;
+}

@@ -1,0 +1,119 @@
+import type { ErrorCode } from "../../platform/lib/errors.ts";
+import type { TransportFault, UpstreamFailure } from "./upstream-failure.ts";
+
+/** Why another candidate was tried: the contract's fallback reasons. */
+export type FallbackReason =
+  | "rate_limited" | "timeout" | "model_unavailable" | "credential_error" | "upstream_error" | "not_attempted";
+
+/** A failed attempt, judged: what the caller would be told, and whether another candidate may do better. */
+export interface AttemptFailure {
+  code: ErrorCode;
+  reason: FallbackReason;
+  /** Whether the next candidate is tried. */
+  failover: boolean;
+  /** Whether the failure is the provider's own, so that it counts as an outage. */
+  outage: boolean;
+  upstreamStatus: number | null;
+  /** The provider's own words; null when it said nothing. */
+  upstreamMessage: string | null;
+  /** The provider's own error code, such as `context_length_exceeded`. */
+  upstreamCode: string | null;
+  retryAfterSeconds?: number;
+}
+
+type Judgement = Pick<AttemptFailure, "code" | "reason" | "failover" | "outage">;
+
+const judge = (code: ErrorCode, reason: FallbackReason, options: { failover: boolean; outage: boolean }): Judgement =>
+  ({ code, reason, ...options });
+
+const elsewhere = { failover: true, outage: true };
+const elsewhereWithoutBlame = { failover: true, outage: false };
+const final = { failover: false, outage: false };
+
+const byStatus: Record<number, Judgement> = {
+  400: judge("bad_request", "upstream_error", final),
+  401: judge("upstream_401", "credential_error", elsewhereWithoutBlame),
+  402: judge("upstream_error", "credential_error", elsewhereWithoutBlame),
+  403: judge("upstream_403", "credential_error", elsewhereWithoutBlame),
+  404: judge("model_unavailable", "model_unavailable", elsewhereWithoutBlame),
+  408: judge("request_timeout", "timeout", elsewhere),
+  413: judge("content_too_large", "upstream_error", elsewhereWithoutBlame),
+  422: judge("unprocessable_entity", "upstream_error", final),
+  429: judge("rate_limit_exceeded", "rate_limited", elsewhere),
+  504: judge("upstream_timeout", "timeout", elsewhere),
+};
+
+const contextPattern = /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
+
+/** Judges an answer whose status says failure, or whose body is an error in spite of its status. */
+export function classifyStatus(answer: {
+  status: number;
+  message: string | null;
+  upstreamCode: string | null;
+  retryAfter: string | undefined;
+}): AttemptFailure {
+  const { status } = answer;
+  let judgement = byStatus[status]
+    ?? (status >= 500 ? judge("upstream_error", "upstream_error", elsewhere) : judge("bad_request", "upstream_error", final));
+  const context = answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
+  if (context && status >= 400 && status < 500 && status !== 429) judgement = judge("context_length_exceeded", "upstream_error", final);
+  const retryAfterSeconds = Number(answer.retryAfter);
+  return {
+    ...judgement,
+    upstreamStatus: status,
+    upstreamMessage: answer.message,
+    upstreamCode: answer.upstreamCode,
+    ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0 ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) } : {}),
+  };
+}
+
+/** Judges a transport failure. An aborted exchange is nobody's fault and ends the request. */
+export function classifyTransport(failure: UpstreamFailure): AttemptFailure {
+  const timeout = failure.fault.endsWith("_timeout");
+  const judgement = failure.fault === "aborted"
+    ? judge("client_closed_request", "upstream_error", final)
+    : timeout
+      ? judge("upstream_timeout", "timeout", elsewhere)
+      : judge("bad_gateway", "upstream_error", elsewhere);
+  return { ...judgement, upstreamStatus: null, upstreamMessage: faultTexts[failure.fault], upstreamCode: null };
+}
+
+/** What callers are told of a transport fault; the system's own words may name hosts, so they stay in the log. */
+const faultTexts: Record<TransportFault, string> = {
+  connect_failed: "no connection could be opened",
+  connect_timeout: "no connection could be opened in time",
+  tls_failed: "the TLS handshake failed",
+  first_token_timeout: "no content came in time",
+  idle_timeout: "the answer stalled",
+  total_timeout: "the answer took too long",
+  connection_closed: "the connection was closed before the answer was complete",
+  malformed_response: "the answer is not valid HTTP",
+  response_too_large: "the answer is too large",
+  aborted: "the request was abandoned",
+};
+
+/** An answer that ended without content. */
+export const emptyAnswer = (status: number): AttemptFailure => ({
+  ...judge("empty_stream", "upstream_error", elsewhere),
+  upstreamStatus: status, upstreamMessage: null, upstreamCode: null,
+});
+
+/** An answer that could not be understood. */
+export const malformedAnswer = (status: number, message: string): AttemptFailure => ({
+  ...judge("bad_gateway", "upstream_error", elsewhere),
+  upstreamStatus: status, upstreamMessage: message, upstreamCode: null,
+});
+
+/** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */
+export function statusOfErrorObject(error: { code?: unknown; type?: unknown; status?: unknown }): number {
+  for (const value of [error.code, error.status]) {
+    const status = Number(value);
+    if (Number.isInteger(status) && status >= 400 && status < 600) return status;
+  }
+  const text = `${String(error.type ?? "")} ${String(error.code ?? "")}`;
+  if (/rate.?limit|quota/i.test(text)) return 429;
+  if (/context_length|invalid_request|invalid_prompt/i.test(text)) return 400;
+  if (/auth|api_key/i.test(text)) return 401;
+  if (/not_found/i.test(text)) return 404;
+  return 502;
+}
