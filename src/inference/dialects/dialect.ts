@@ -1,0 +1,111 @@
+import type { GatewayError } from "../../platform/lib/errors.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import type { Loss } from "../canonical/loss.ts";
+import type { ReasoningSpelling } from "../canonical/reasoning.ts";
+import type { ReportedError } from "../canonical/reported-error.ts";
+import type { CanonicalRequest } from "../canonical/request.ts";
+import type { CanonicalResponse } from "../canonical/response.ts";
+import type { StreamPart } from "../canonical/stream-part.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
+import type { ToolAliases } from "./tool-aliases.ts";
+
+/** How a client is answered in its own dialect. */
+export interface ResponseContext {
+  /** The request that is answered: what it asked to see or hide, and what a dialect echoes. */
+  request?: CanonicalRequest;
+  /** The gateway's own id of the answer, the same in every event; absent means the upstream's. */
+  id?: string;
+  /** The model's public name; absent means the upstream's. */
+  model?: string;
+}
+
+/** Canonical stream parts to one client's wire; one encoder serves one stream. */
+export interface StreamEncoder {
+  /** Whole SSE frames as text, in order; none when the part says nothing yet. */
+  encode(part: StreamPart): string[];
+}
+
+export interface ErrorContext {
+  traceId: string;
+}
+
+/** The side of a wire format that faces clients. */
+export interface ClientDialect {
+  id: DialectId;
+  /** Throws GatewayError `bad_request` whose `param` names the field, such as `messages[2].role`. */
+  decodeRequest(body: unknown): CanonicalRequest;
+  encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
+  createStreamEncoder(context?: ResponseContext): StreamEncoder;
+  /** The JSON body of an error answer. */
+  encodeError(error: GatewayError, context: ErrorContext): JsonObject;
+  /** The SSE frames that end a stream in failure, for a stream whose encoder is not at hand. */
+  encodeStreamError(error: GatewayError, context: ErrorContext): string[];
+}
+
+/** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
+export interface DialectQuirks {
+  /** Which of the two names the bound on output tokens takes. */
+  maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** The upstream answers 400 to `stream_options`; usage comes by itself or not at all. */
+  noStreamOptions?: boolean;
+  /** Where the upstream wants earlier thoughts replayed; absent means it refuses them. */
+  reasoningReplay?: ReasoningSpelling;
+  /** The upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
+  reasoningObject?: boolean;
+  /** Which cache marker the upstream knows on parts; absent means none. */
+  cacheMarkers?: "cache_control" | "prompt_cache_breakpoint";
+  /** The upstream knows custom tools; absent means they are wrapped as functions. */
+  customTools?: boolean;
+  /** The upstream knows the role `developer`. */
+  developerRole?: boolean;
+  /** Request fields that the upstream answers with 400, by wire name. */
+  unsupportedFields?: readonly string[];
+}
+
+export interface EncodeRequestOptions {
+  /** Wire name of the model. */
+  upstreamModel: string;
+  stream: boolean;
+  /** Slug of the provider that is asked; only its own reasoning seals are replayed to it. */
+  providerId: string;
+  /** The model's own bound on output tokens, for dialects that must state one. */
+  maxCompletionTokens?: number;
+  quirks?: DialectQuirks;
+}
+
+export interface EncodedRequest {
+  body: JsonObject;
+  /** What the upstream will not hear; reported to the caller. */
+  losses: readonly Loss[];
+  /** Tool names that had to change, for the way back. */
+  toolAliases: ToolAliases;
+}
+
+/** What decoding an answer needs to know of the request that was sent. */
+export interface DecodeContext {
+  /** Slug of the provider that answers; marks its reasoning seals. */
+  providerId?: string;
+  toolAliases?: ToolAliases;
+}
+
+/** One upstream's events to canonical stream parts; one decoder serves one stream. */
+export interface StreamDecoder {
+  decode(event: { event?: string; data: string }): StreamPart[];
+  /** The connection has ended: closes what is whole, and makes an error of what was cut. */
+  end(): StreamPart[];
+  /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
+  readonly latestUsage: MeteredUsage | undefined;
+}
+
+/** The side of a wire format that faces upstreams. */
+export interface UpstreamDialect {
+  id: DialectId;
+  /** Throws GatewayError `unsupported_content` for content that must not be dropped in silence. */
+  encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest;
+  /** Throws GatewayError `upstream_error` when the body is no answer of this dialect. */
+  decodeResponse(body: unknown, context?: DecodeContext): CanonicalResponse;
+  createStreamDecoder(context?: DecodeContext): StreamDecoder;
+  /** What an error answer says; `body` is parsed JSON, or the text as it came. */
+  readError(status: number, body: unknown): ReportedError;
+}

@@ -1,0 +1,162 @@
+import { badRequest } from "../request-fields.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Characters that a `session_id` may have. */
+export const maxSessionIdLength = 256;
+
+/**
+ * Checks the fields of a chat request that the gateway or its routing reads, without looking into
+ * content parts, tool schemas or unknown fields: it runs on every request and stays below two
+ * microseconds for a usual one. Null means absent, except for `model` and `messages`. Throws
+ * GatewayError `bad_request` whose `param` names the field.
+ */
+export function validateChatEnvelope(body: Fields): void {
+  const { model } = body;
+  if (typeof model !== "string" || model === "") {
+    throw badRequest("model", "is required: name a model such as \"openai/gpt-4.1\"; GET /models lists them.");
+  }
+  checkMessages(body.messages);
+  checkSampling(body);
+  checkTools(body);
+  checkOutput(body);
+  checkRouting(body);
+}
+
+function checkMessages(messages: unknown): void {
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw badRequest("messages", "is required: send at least one message such as {\"role\": \"user\", \"content\": \"Hello\"}.");
+  }
+  for (let index = 0; index < messages.length; index += 1) checkMessage(messages[index], index);
+}
+
+function checkMessage(message: unknown, index: number): void {
+  if (typeof message !== "object" || message === null || Array.isArray(message)) {
+    throw badRequest(`messages[${index}]`, "must be an object with a role and content.");
+  }
+  const { role, content } = message as Fields;
+  if (!isRole(role)) {
+    throw badRequest(`messages[${index}].role`, "must be one of developer, system, user, assistant, tool, function.");
+  }
+  if (typeof content === "string" || content === null || Array.isArray(content)) return;
+  // Agents replay assistant turns without content: calls alone, refusals, or turns that were cut off.
+  if (content === undefined && role === "assistant") return;
+  throw badRequest(`messages[${index}].content`, "must be a string or an array of content parts.");
+}
+
+function isRole(role: unknown): boolean {
+  return role === "user" || role === "assistant" || role === "system" || role === "tool"
+    || role === "developer" || role === "function";
+}
+
+interface Range {
+  key: string;
+  low: number;
+  high: number;
+}
+
+const unbounded = Number.MAX_SAFE_INTEGER;
+
+const numberRanges: readonly Range[] = [
+  { key: "temperature", low: 0, high: 2 },
+  { key: "top_p", low: 0, high: 1 },
+  { key: "frequency_penalty", low: -2, high: 2 },
+  { key: "presence_penalty", low: -2, high: 2 },
+];
+
+const integerRanges: readonly Range[] = [
+  { key: "max_tokens", low: 1, high: unbounded },
+  { key: "max_completion_tokens", low: 1, high: unbounded },
+  { key: "n", low: 1, high: 128 },
+  { key: "seed", low: -unbounded, high: unbounded },
+  { key: "top_logprobs", low: 0, high: 20 },
+];
+
+function checkSampling(body: Fields): void {
+  for (const range of numberRanges) checkNumber(body, range);
+  for (const range of integerRanges) checkInteger(body, range);
+  checkKind(body, "logprobs", "boolean");
+  checkStop(body.stop);
+}
+
+function checkStop(stop: unknown): void {
+  if (stop === undefined || stop === null || typeof stop === "string") return;
+  if (!Array.isArray(stop)) throw badRequest("stop", "must be a string or an array of at most 4 strings.");
+  if (stop.length > 4) throw badRequest("stop", "may hold at most 4 strings; send fewer.");
+  const wrong = stop.findIndex((entry) => typeof entry !== "string");
+  if (wrong >= 0) throw badRequest(`stop[${wrong}]`, "must be a string.");
+}
+
+function checkTools(body: Fields): void {
+  const { tools } = body;
+  if (tools !== undefined && tools !== null) {
+    if (!Array.isArray(tools)) throw badRequest("tools", "must be an array of tools such as {\"type\": \"function\", \"function\": {...}}.");
+    for (let index = 0; index < tools.length; index += 1) {
+      const tool: unknown = tools[index];
+      if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a type.");
+      if (typeof tool.type !== "string") throw badRequest(`tools[${index}].type`, "is required, for example \"function\".");
+    }
+  }
+  const choice = body.tool_choice;
+  if (choice !== undefined && choice !== null && typeof choice !== "string" && !isObject(choice)) {
+    throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+  }
+}
+
+function checkOutput(body: Fields): void {
+  const format = body.response_format;
+  if (format !== undefined && format !== null && !(isObject(format) && typeof format.type === "string")) {
+    throw badRequest("response_format", "must be an object with a type: text, json_object or json_schema.");
+  }
+  checkKind(body, "stream", "boolean");
+  checkObject(body, "stream_options");
+  checkObject(body, "metadata");
+  checkKind(body, "user", "string");
+  checkKind(body, "reasoning_effort", "string");
+}
+
+function checkRouting(body: Fields): void {
+  checkKind(body, "session_id", "string");
+  const { session_id: sessionId, models } = body;
+  if (typeof sessionId === "string" && sessionId.length > maxSessionIdLength) {
+    throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
+  }
+  if (models !== undefined && models !== null) {
+    if (!Array.isArray(models)) throw badRequest("models", "must be an array of model ids.");
+    const wrong = models.findIndex((entry) => typeof entry !== "string" || entry === "");
+    if (wrong >= 0) throw badRequest(`models[${wrong}]`, "must be a model id.");
+  }
+  checkObject(body, "provider");
+  checkObject(body, "trace");
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function checkNumber(body: Fields, { key, low, high }: Range): void {
+  const value = body[key];
+  if (value === undefined || value === null) return;
+  if (typeof value !== "number" || value < low || value > high) {
+    throw badRequest(key, `must be a number from ${low} to ${high}; leave it out for the default.`);
+  }
+}
+
+function checkInteger(body: Fields, { key, low, high }: Range): void {
+  const value = body[key];
+  if (value === undefined || value === null) return;
+  if (Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high) return;
+  const range = high < unbounded ? `an integer from ${low} to ${high}` : low === 1 ? "a positive integer" : "an integer";
+  throw badRequest(key, `must be ${range}; leave it out for the default.`);
+}
+
+function checkKind(body: Fields, key: string, kind: "boolean" | "string"): void {
+  const value = body[key];
+  if (value === undefined || value === null || typeof value === kind) return;
+  throw badRequest(key, kind === "boolean" ? "must be true or false." : "must be a string.");
+}
+
+function checkObject(body: Fields, key: string): void {
+  const value = body[key];
+  if (value === undefined || value === null || isObject(value)) return;
+  throw badRequest(key, "must be an object; leave it out if you have none.");
+}

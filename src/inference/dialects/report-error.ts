@@ -1,0 +1,16 @@
+import type { GatewayError } from "../../platform/lib/errors.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import type { ReportedError } from "../canonical/reported-error.ts";
+
+/** A refusal or failure as any client dialect tells it: public facts only, the trace id among them. */
+export function reportError(error: GatewayError, context: { traceId: string }): ReportedError {
+  const { type } = error.facts;
+  return {
+    message: error.message,
+    code: error.code,
+    type,
+    ...(error.param !== undefined && { param: error.param }),
+    status: error.status,
+    metadata: { type, trace_id: context.traceId, ...error.metadata as JsonObject },
+  };
+}
