@@ -1,0 +1,54 @@
+import type { WireEvent } from "./play.ts";
+import type { ReadPrompt } from "./prompt.ts";
+import type { SimulatedReply } from "./reply.ts";
+
+/** Path parameters and query of a request. */
+export interface RequestTarget {
+  /** Model named by the path, in dialects that have it there. */
+  pathModel: string;
+  /** What follows the colon of the path, in dialects that have a verb there. */
+  pathAction: string;
+  query: URLSearchParams;
+}
+
+/** A generation request that a dialect has understood, with the ways to answer it. */
+export interface UnderstoodRequest {
+  prompt: ReadPrompt;
+  stream: boolean;
+  /** Body of a whole answer. */
+  whole(reply: SimulatedReply): unknown;
+  /** Events of a streamed answer. */
+  events(reply: SimulatedReply): Iterable<WireEvent>;
+  /** What ends a stream that fails after so many events. */
+  failure(reply: SimulatedReply, sentCount: number): string;
+}
+
+/** A refusal as the caller reads it. */
+export interface Refusal {
+  /** HTTP status, 400 to 599. */
+  status: number;
+  message: string;
+  /** Stands for the request in the answer. */
+  requestId: string;
+}
+
+/** A wire format that the sandbox speaks. */
+export interface SandboxDialect {
+  /** Understands the parsed JSON of a request; throws a ZodError or an InvalidRequest. */
+  read(body: unknown, target: RequestTarget): UnderstoodRequest;
+  /** Error body of the dialect. */
+  refusal(refusal: Refusal): unknown;
+}
+
+/** A request that the dialect allows but the sandbox does not answer; `message` says why. */
+export class InvalidRequest extends Error {
+  override name = "InvalidRequest";
+}
+
+/** What a failure in the middle of an answer says, in every dialect. */
+export const failureMessage =
+  "The sandbox failed in the middle of the answer, as a directive asked.";
+
+/** A server-sent event, named where the dialect names its events. */
+export const sseEvent = (data: unknown, name?: string): string =>
+  `${name === undefined ? "" : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;

@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { readDirectives, withoutDirectives } from "./directives.ts";
+
+test("reads names with and without a value, anywhere in the text", () => {
+  expect(readDirectives("Hello sandbox:delay_ms=200, then sandbox:empty.")).toEqual({
+    delay_ms: 200,
+    empty: 1,
+  });
+});
+
+test("takes the last of two values and the largest that is allowed", () => {
+  expect(readDirectives("sandbox:status=429 sandbox:status=99999")).toEqual({ status: 599 });
+});
+
+test("leaves ordinary text alone", () => {
+  const text = "docker run sandbox:latest toString sandbox:toString sandbox:";
+  expect(readDirectives(text)).toEqual({});
+  expect(withoutDirectives(text)).toBe(text);
+});
+
+test("takes directives out of a text", () => {
+  expect(withoutDirectives("Say hello sandbox:tokens=5")).toBe("Say hello");
+});

@@ -1,0 +1,72 @@
+/** What one directive does, and the largest value that it takes. */
+interface DirectiveFacts {
+  most: number;
+  meaning: string;
+}
+
+const longestWaitMs = 600_000;
+const mostTokens = 131_072;
+
+/**
+ * Everything that a prompt can ask of the sandbox: `sandbox:name=value` or `sandbox:name` (the value
+ * is then 1), anywhere in the last user message, or in the input of a surface without messages. "Content
+ * event" is a stream event that carries a piece of reasoning, text or tool arguments.
+ */
+export const directiveTable = {
+  delay_ms: { most: longestWaitMs, meaning: "Waits so long before the head of the answer." },
+  token_delay_ms: { most: longestWaitMs, meaning: "Waits so long before each token." },
+  tokens: { most: mostTokens, meaning: "Makes the text exactly so many tokens long." },
+  calls: {
+    most: 64,
+    meaning: "Calls so many tools at once; 0 answers in text though there are tools.",
+  },
+  empty: { most: 1, meaning: "Answers without any content." },
+  status: { most: 599, meaning: "Refuses with this HTTP status, 400 to 599." },
+  retry_after: { most: 86_400, meaning: "Sends `retry-after` with a refusal, in seconds." },
+  cut_after: { most: mostTokens, meaning: "Resets the connection after so many content events." },
+  stall_after: { most: mostTokens, meaning: "Falls silent after so many content events." },
+  error_after: {
+    most: mostTokens,
+    meaning: "Sends the dialect's error event after so many content events.",
+  },
+  cached_tokens: {
+    most: mostTokens,
+    meaning: "Reports so many input tokens as read from a cache.",
+  },
+  cache_write_tokens: {
+    most: mostTokens,
+    meaning: "Reports so many input tokens as written to a cache.",
+  },
+  no_usage: { most: 1, meaning: "Reports no usage." },
+} as const satisfies Record<string, DirectiveFacts>;
+
+export type DirectiveName = keyof typeof directiveTable;
+
+/** Directives found in a prompt. A name that stands there twice counts as it stands last. */
+export type Directives = Partial<Record<DirectiveName, number>>;
+
+const directivePattern = /\bsandbox:([a-z_]+)(?:=(\d{1,9}))?/g;
+
+const isDirectiveName = (name: string): name is DirectiveName =>
+  Object.hasOwn(directiveTable, name);
+
+/** Reads the directives of a text. Names that the table does not have are ordinary text. */
+export function readDirectives(text: string): Directives {
+  const directives: Directives = {};
+  if (!text.includes("sandbox:")) return directives;
+  for (const [, name = "", value = "1"] of text.matchAll(directivePattern)) {
+    if (isDirectiveName(name))
+      directives[name] = Math.min(Number(value), directiveTable[name].most);
+  }
+  return directives;
+}
+
+/** The text without its directives, so that an echo of it asks for nothing. */
+export function withoutDirectives(text: string): string {
+  if (!text.includes("sandbox:")) return text;
+  return text
+    .replace(directivePattern, (whole: string, name: string) =>
+      isDirectiveName(name) ? "" : whole,
+    )
+    .trim();
+}

@@ -1,0 +1,108 @@
+import { type Directives, readDirectives } from "./directives.ts";
+import type { Effort } from "./effort.ts";
+import { tokensOfLength, tokensPerMedium } from "./tokens.ts";
+
+/** Whose words a turn holds; "tool" is a tool's result. */
+export type TurnRole = "system" | "user" | "assistant" | "tool";
+
+/** One message of a conversation, reduced to what the sandbox reads of it. */
+export interface Turn {
+  role: TurnRole;
+  text: string;
+  /** Images, audio clips and files beside the text. */
+  mediaCount: number;
+}
+
+/** A tool that a prompt offers; a custom tool takes free text instead of JSON. */
+export interface OfferedTool {
+  name: string;
+  kind: "function" | "custom";
+  /** JSON Schema of the arguments; undefined when the tool declares none. */
+  schema: unknown;
+}
+
+export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; name: string };
+
+/** The form that the answer's text is to have. */
+export type AnswerFormat =
+  { kind: "text" } | { kind: "json" } | { kind: "schema"; schema: unknown };
+
+/** What a dialect reads from the body of a request. Everything absent is left to the sandbox. */
+export interface ReadPrompt {
+  model: string;
+  turns: Turn[];
+  tools?: OfferedTool[];
+  toolChoice?: ToolChoice;
+  /** False when the caller wants at most one tool call. */
+  parallelCalls?: boolean;
+  format?: AnswerFormat;
+  maxTokens?: number | undefined;
+  stop?: string[];
+  /** Absent means that the answer carries no reasoning. */
+  effort?: Effort | undefined;
+  /** Answers wanted, at least 1. */
+  choiceCount?: number;
+}
+
+/** A request in the one form that the simulation works on, whatever dialect it came in. */
+export interface SimulatedPrompt extends Required<
+  Omit<ReadPrompt, "turns" | "maxTokens" | "effort">
+> {
+  /** 16 hexadecimal digits that stand for the bytes of the request; ids are made of them. */
+  seed: string;
+  /** Wall time of the request, in seconds since the epoch. */
+  createdAtSeconds: number;
+  /** Text of the last user message. */
+  lastUserText: string;
+  /** Text of the tool results, when the conversation ends with them. */
+  toolResultText: string | undefined;
+  maxTokens: number | undefined;
+  effort: Effort | undefined;
+  inputTokens: number;
+  directives: Directives;
+}
+
+/** What the request says beside its body. */
+export interface RequestFacts {
+  seed: string;
+  createdAtSeconds: number;
+}
+
+/** Completes what a dialect has read to a prompt that can be answered. */
+export function completePrompt(read: ReadPrompt, facts: RequestFacts): SimulatedPrompt {
+  const spoken = read.turns.filter((turn) => turn.role !== "system");
+  const lastUserText = spoken.findLast((turn) => turn.role === "user")?.text ?? "";
+  const tools = read.tools ?? [];
+  return {
+    ...facts,
+    model: read.model,
+    lastUserText,
+    toolResultText: trailingToolText(spoken),
+    tools,
+    toolChoice: read.toolChoice ?? { mode: "auto" },
+    parallelCalls: read.parallelCalls ?? true,
+    format: read.format ?? { kind: "text" },
+    maxTokens: read.maxTokens,
+    stop: read.stop ?? [],
+    effort: read.effort,
+    choiceCount: read.choiceCount ?? 1,
+    inputTokens: countInputTokens(read.turns, tools),
+    directives: readDirectives(lastUserText),
+  };
+}
+
+function trailingToolText(spoken: readonly Turn[]): string | undefined {
+  const start = spoken.findLastIndex((turn) => turn.role !== "tool") + 1;
+  if (start === spoken.length) return undefined;
+  return spoken
+    .slice(start)
+    .map((turn) => turn.text)
+    .join(" ");
+}
+
+function countInputTokens(turns: readonly Turn[], tools: readonly OfferedTool[]): number {
+  const turnCharacters = turns.reduce((sum, turn) => sum + turn.text.length, 0);
+  const toolCharacters = tools.length === 0 ? 0 : JSON.stringify(tools).length;
+  const mediaCount = turns.reduce((sum, turn) => sum + turn.mediaCount, 0);
+  return tokensOfLength(turnCharacters + toolCharacters) + mediaCount * tokensPerMedium;
+}

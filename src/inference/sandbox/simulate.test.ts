@@ -1,0 +1,142 @@
+import { expect, test } from "bun:test";
+import { completePrompt, type OfferedTool, type ReadPrompt } from "./prompt.ts";
+import { choiceTokens, firstChoice, type SimulatedChoice, type SimulatedReply } from "./reply.ts";
+import { simulate } from "./simulate.ts";
+
+const weather: OfferedTool = {
+  name: "get_weather",
+  kind: "function",
+  schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};
+const clock: OfferedTool = { name: "get_time", kind: "function", schema: undefined };
+
+function replyTo(text: string, more: Partial<ReadPrompt> = {}): SimulatedReply {
+  const read: ReadPrompt = { model: "m", turns: [{ role: "user", text, mediaCount: 0 }], ...more };
+  return simulate(completePrompt(read, { seed: "0123456789abcdef", createdAtSeconds: 7 }));
+}
+
+const answerTo = (text: string, more: Partial<ReadPrompt> = {}): SimulatedChoice =>
+  firstChoice(replyTo(text, more));
+const textOf = (choice: SimulatedChoice): string => choice.text.join("");
+
+test("says first that it is simulated, and repeats the prompt", () => {
+  expect(textOf(answerTo("Why is the sky blue?"))).toStartWith(
+    '[simulated by the Switchyard sandbox] You wrote: "Why is the sky blue?".',
+  );
+});
+
+test("gives the same answer to the same prompt and another to another", () => {
+  expect(replyTo("one")).toEqual(replyTo("one"));
+  expect(replyTo("one")).not.toEqual(replyTo("two"));
+});
+
+test("calls the first tool with arguments that fit its schema", () => {
+  const choice = answerTo("Weather?", { tools: [weather, clock] });
+  expect(choice.finish).toBe("tool_calls");
+  expect(choice.calls.map((call) => [call.name, call.argumentTokens.join("")])).toEqual([
+    ["get_weather", '{"city":"simulated city"}'],
+  ]);
+});
+
+test("calls the tool that is named", () => {
+  const named = {
+    tools: [weather, clock],
+    toolChoice: { mode: "named", name: "get_time" },
+  } as const;
+  expect(
+    answerTo("x", { ...named, tools: [weather, clock] }).calls.map((call) => call.name),
+  ).toEqual(["get_time"]);
+});
+
+test("calls as many tools as the text says, one where parallel calls are off", () => {
+  const offer = { tools: [weather, clock] };
+  const names = (choice: SimulatedChoice): string[] => choice.calls.map((call) => call.name);
+  const three = answerTo("sandbox:calls=3", offer);
+  expect(names(three)).toEqual(["get_weather", "get_time", "get_weather"]);
+  expect(new Set(three.calls.map((call) => call.id)).size).toBe(3);
+  expect(names(answerTo("sandbox:calls=3", { ...offer, parallelCalls: false }))).toEqual([
+    "get_weather",
+  ]);
+  expect(names(answerTo("sandbox:calls=0", offer))).toEqual([]);
+  expect(names(answerTo("x", { ...offer, toolChoice: { mode: "none" } }))).toEqual([]);
+});
+
+test("answers in text after tool results", () => {
+  const turns: ReadPrompt["turns"] = [
+    { role: "user", text: "Weather?", mediaCount: 0 },
+    { role: "assistant", text: "{}", mediaCount: 0 },
+    { role: "tool", text: "sunny", mediaCount: 0 },
+  ];
+  const choice = answerTo("", { turns, tools: [weather] });
+  expect(choice.calls).toEqual([]);
+  expect(textOf(choice)).toContain('The tool returned: "sunny".');
+});
+
+test("stops before the earliest stop sequence", () => {
+  const choice = answerTo("hello", { stop: ["hello", "wrote", ""] });
+  expect(textOf(choice)).toBe("[simulated by the Switchyard sandbox] You ");
+  expect(choice).toMatchObject({ finish: "stop", stopSequence: "wrote" });
+});
+
+test("ends at the token limit, reasoning included", () => {
+  const choice = answerTo("hello", { maxTokens: 20, effort: "low" });
+  expect(choice.finish).toBe("length");
+  expect(choiceTokens(choice)).toHaveLength(20);
+  expect(choice.reasoning.length).toBeGreaterThan(5);
+  expect(answerTo("hello", { maxTokens: 0 })).toMatchObject({ text: [], finish: "length" });
+});
+
+test("makes the text as long as wished, and the limit still holds", () => {
+  expect(answerTo("sandbox:tokens=100").text).toHaveLength(100);
+  expect(answerTo("sandbox:tokens=3").text).toHaveLength(3);
+  expect(answerTo("sandbox:tokens=20000").text).toHaveLength(20_000);
+  expect(answerTo("sandbox:tokens=100", { maxTokens: 10 }).text).toHaveLength(10);
+});
+
+test("reasons longer with more effort, and not at all without", () => {
+  const lengths = (["low", "medium", "high"] as const).map(
+    (effort) => answerTo("x", { effort }).reasoning.length,
+  );
+  expect(lengths).toEqual([...lengths].sort((one, other) => one - other));
+  expect(new Set(lengths).size).toBe(3);
+  expect(answerTo("x").reasoning).toEqual([]);
+});
+
+test("answers with JSON where JSON is asked for", () => {
+  expect(JSON.parse(textOf(answerTo("hi", { format: { kind: "json" } })))).toEqual({
+    simulated: true,
+    by: "Switchyard sandbox",
+    prompt: "hi",
+  });
+  const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+  expect(JSON.parse(textOf(answerTo("hi", { format: { kind: "schema", schema } })))).toEqual({
+    n: 1,
+  });
+});
+
+test("counts the usage of all choices in parts that fit together", () => {
+  const reply = replyTo("sandbox:cached_tokens=4 sandbox:cache_write_tokens=999", {
+    choiceCount: 2,
+    effort: "low",
+  });
+  const { usage } = reply;
+  expect(usage).toMatchObject({ inputTokens: 14, cachedTokens: 4, cacheWriteTokens: 10 });
+  expect(usage?.outputTokens).toBe(reply.choices.flatMap(choiceTokens).length);
+  expect(usage?.reasoningTokens).toBe(reply.choices.flatMap((choice) => choice.reasoning).length);
+  expect(reply.choices.map(textOf)[0]).not.toBe(reply.choices.map(textOf)[1]);
+});
+
+test("has neither content nor usage when the prompt wants none", () => {
+  expect(replyTo("sandbox:no_usage").usage).toBeUndefined();
+  const empty = replyTo("sandbox:empty", { effort: "high", tools: [weather] });
+  expect(choiceTokens(firstChoice(empty))).toEqual([]);
+  expect(empty.usage?.outputTokens).toBe(0);
+});
+
+test("media and tools count as input", () => {
+  const text = replyTo("abcd").usage?.inputTokens;
+  const media = replyTo("", { turns: [{ role: "user", text: "abcd", mediaCount: 2 }] }).usage
+    ?.inputTokens;
+  expect([text, media]).toEqual([1, 513]);
+  expect(replyTo("abcd", { tools: [weather] }).usage?.inputTokens).toBeGreaterThan(20);
+});

@@ -1,0 +1,98 @@
+import { answerText, reasoningText } from "./answer-text.ts";
+import type { SimulatedPrompt } from "./prompt.ts";
+import {
+  choiceTokens,
+  type SimulatedCall,
+  type SimulatedChoice,
+  type SimulatedReply,
+  type SimulatedUsage,
+} from "./reply.ts";
+import { simulateCalls } from "./simulate-calls.ts";
+import { splitTokens } from "./tokens.ts";
+
+/** Most tokens that an answer has when neither the request nor a directive says how many. */
+export const maxOutputTokens = 16_384;
+
+/** The answer to a prompt: the same prompt always has the same answer. */
+export function simulate(prompt: SimulatedPrompt): SimulatedReply {
+  const choices = Array.from({ length: prompt.choiceCount }, (_, index) =>
+    simulateChoice(prompt, index),
+  );
+  return {
+    seed: prompt.seed,
+    model: prompt.model,
+    createdAtSeconds: prompt.createdAtSeconds,
+    choices,
+    usage: prompt.directives.no_usage ? undefined : countUsage(prompt, choices),
+    directives: prompt.directives,
+  };
+}
+
+function simulateChoice(prompt: SimulatedPrompt, index: number): SimulatedChoice {
+  if (prompt.directives.empty) {
+    return { reasoning: [], text: [], calls: [], finish: "stop", stopSequence: undefined };
+  }
+  const calls = simulateCalls(prompt, index);
+  const { text, stopSequence } =
+    calls.length > 0
+      ? { text: "", stopSequence: undefined }
+      : stopAt(answerText(prompt, index), prompt.stop);
+  const whole: SimulatedChoice = {
+    reasoning: prompt.effort === undefined ? [] : splitTokens(reasoningText(prompt, prompt.effort)),
+    text: splitTokens(text),
+    calls,
+    finish: calls.length > 0 ? "tool_calls" : "stop",
+    stopSequence,
+  };
+  return limited(
+    whole,
+    prompt.maxTokens ?? Math.max(maxOutputTokens, prompt.directives.tokens ?? 0),
+  );
+}
+
+/** Cuts the text off before the first stop sequence in it. */
+function stopAt(
+  text: string,
+  stops: readonly string[],
+): { text: string; stopSequence: string | undefined } {
+  let end = text.length;
+  let stopSequence: string | undefined;
+  for (const stop of stops) {
+    const at = stop === "" ? -1 : text.indexOf(stop);
+    if (at !== -1 && at < end) {
+      end = at;
+      stopSequence = stop;
+    }
+  }
+  return { text: text.slice(0, end), stopSequence };
+}
+
+/** Cuts a choice off after so many tokens. */
+function limited(choice: SimulatedChoice, maxTokens: number): SimulatedChoice {
+  if (choiceTokens(choice).length <= maxTokens) return choice;
+  let left = maxTokens;
+  const take = (tokens: string[]): string[] => {
+    const taken = tokens.slice(0, left);
+    left -= taken.length;
+    return taken;
+  };
+  const reasoning = take(choice.reasoning);
+  const text = take(choice.text);
+  const calls: SimulatedCall[] = [];
+  for (const call of choice.calls) {
+    if (left > 0) calls.push({ ...call, argumentTokens: take(call.argumentTokens) });
+  }
+  return { reasoning, text, calls, finish: "length", stopSequence: undefined };
+}
+
+function countUsage(prompt: SimulatedPrompt, choices: readonly SimulatedChoice[]): SimulatedUsage {
+  const { inputTokens, directives } = prompt;
+  const cachedTokens = Math.min(directives.cached_tokens ?? 0, inputTokens);
+  return {
+    inputTokens,
+    cachedTokens,
+    cacheWriteTokens: Math.min(directives.cache_write_tokens ?? 0, inputTokens - cachedTokens),
+    outputTokens: choices.reduce((sum, choice) => sum + choiceTokens(choice).length, 0),
+    reasoningTokens: choices.reduce((sum, choice) => sum + choice.reasoning.length, 0),
+  };
+}
