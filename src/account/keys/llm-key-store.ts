@@ -74,6 +74,12 @@ export class LlmKeyStore {
     return rows.map(fromRow);
   }
 
+  /** Whether a key with this hash was ever made, deleted or not. */
+  async exists(hash: string): Promise<boolean> {
+    const row = await this.database.selectFrom("llm_keys").select("id").where("hash", "=", hash).executeTakeFirst();
+    return row !== undefined;
+  }
+
   async insert(key: LlmKey): Promise<void> {
     await this.database.insertInto("llm_keys").values({
       id: key.id,

@@ -49,6 +49,12 @@ export class ManagementKeyStore {
     return rows.map(fromRow);
   }
 
+  /** Whether a key with this hash was ever made, revoked or not. */
+  async exists(hash: string): Promise<boolean> {
+    const row = await this.database.selectFrom("management_keys").select("id").where("hash", "=", hash).executeTakeFirst();
+    return row !== undefined;
+  }
+
   async insert(key: ManagementKey): Promise<void> {
     await this.database.insertInto("management_keys").values({
       id: key.id,

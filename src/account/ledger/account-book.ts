@@ -16,6 +16,8 @@ export interface WorkspaceAccount {
 export interface KeyAccount {
   spend: RollingSpend;
   heldNano: bigint;
+  /** Wall time of the newest settled request since the start, or the hour of it before; null when there was none. */
+  lastUsedAtMs: number | null;
 }
 
 /** The balances that admission looks at, in memory; the transfers on disk are what they are rebuilt from. */
@@ -35,7 +37,7 @@ export class AccountBook {
   key(id: string): KeyAccount {
     let account = this.keys.get(id);
     if (account === undefined) {
-      account = { spend: new RollingSpend(), heldNano: 0n };
+      account = { spend: new RollingSpend(), heldNano: 0n, lastUsedAtMs: null };
       this.keys.set(id, account);
     }
     return account;

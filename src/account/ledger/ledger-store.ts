@@ -38,6 +38,12 @@ export class LedgerStore {
     await this.loadSpend(book, nowMs);
   }
 
+  /** Whether a transfer with this id stands. */
+  async transferExists(id: string): Promise<boolean> {
+    const row = await this.database.selectFrom("transfers").select("id").where("id", "=", id).executeTakeFirst();
+    return row !== undefined;
+  }
+
   /** Requests that a key settled in the last 30 days. */
   async monthlyRequests(workspaceId: string, nowMs: number): Promise<ReadonlyMap<string, number>> {
     const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
@@ -52,7 +58,9 @@ export class LedgerStore {
     const rows = await this.database.selectFrom("key_spend_hours").selectAll().orderBy("hour").execute();
     for (const row of rows) {
       const spendNano = BigInt(row.spend_nano);
-      book.key(row.key_id).spend.add(row.hour * hourMs, spendNano);
+      const key = book.key(row.key_id);
+      key.spend.add(row.hour * hourMs, spendNano);
+      key.lastUsedAtMs = row.hour * hourMs;
       const account = book.workspace(row.workspace_id);
       account.usedNano += spendNano;
       if (Math.floor((row.hour * hourMs) / dayMs) !== today) continue;

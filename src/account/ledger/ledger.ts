@@ -182,6 +182,8 @@ export class Ledger {
       account.dayNano = 0n;
     }
     account.dayNano += change.amountNano;
-    this.book.key(hold.keyId).spend.add(change.nowMs, change.amountNano);
+    const key = this.book.key(hold.keyId);
+    key.lastUsedAtMs = change.nowMs;
+    key.spend.add(change.nowMs, change.amountNano);
   }
 }

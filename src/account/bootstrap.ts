@@ -1,0 +1,94 @@
+import { brand } from "../platform/lib/brand.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import { newId } from "../platform/lib/ids.ts";
+import type { CredentialDirectory } from "./keys/credential-directory.ts";
+import { maskSecret } from "./keys/llm-key.ts";
+import type { LlmKeyStore } from "./keys/llm-key-store.ts";
+import type { LlmKeyMinter } from "./keys/llm-key-minter.ts";
+import type { ManagementKeyStore } from "./keys/management-key-store.ts";
+import { scopes } from "./keys/scopes.ts";
+import type { SecretHasher } from "./keys/secret-hasher.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { LedgerStore } from "./ledger/ledger-store.ts";
+import type { PlanId } from "./workspaces/plan.ts";
+import type { Workspace } from "./workspaces/workspace.ts";
+import type { WorkspaceStore } from "./workspaces/workspace-store.ts";
+
+/** What automation may set up through the environment. */
+export interface BootstrapSettings {
+  llmKey: string | undefined;
+  managementKey: string | undefined;
+  creditsNanoUsd: bigint | undefined;
+  plan: PlanId;
+}
+
+export interface BootstrapDependencies {
+  workspaces: WorkspaceStore;
+  llmKeys: LlmKeyStore;
+  managementKeys: ManagementKeyStore;
+  minter: LlmKeyMinter;
+  directory: CredentialDirectory;
+  hasher: SecretHasher;
+  ledger: Ledger;
+  ledgerStore: LedgerStore;
+  clock: Clock;
+}
+
+/** Keys of the first workspace have no person behind them. */
+const bootstrapUserId = "usr_bootstrap";
+const bootstrapTransferId = "txn_bootstrap_credits";
+
+/**
+ * Makes the first workspace and what the environment asks for, each only if it is absent. Without a
+ * key from the environment the first start mints one, whose secret is returned to be shown once.
+ */
+export async function bootstrap(
+  deps: BootstrapDependencies,
+  { settings, existing, hasKeys }: { settings: BootstrapSettings; existing: readonly Workspace[]; hasKeys: boolean },
+): Promise<{ workspace: Workspace; firstSecret: string | undefined }> {
+  const workspace = existing[0] ?? await createFirstWorkspace(deps, settings.plan);
+  if (settings.llmKey !== undefined && !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))) {
+    await deps.minter.mint({ workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId }, settings.llmKey);
+  }
+  if (settings.managementKey !== undefined) await ensureManagementKey(deps, { workspace, secret: settings.managementKey });
+  if (settings.creditsNanoUsd !== undefined) await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
+  const wantsFirstKey = settings.llmKey === undefined && !hasKeys;
+  const minted = wantsFirstKey
+    ? await deps.minter.mint({ workspaceId: workspace.id, name: "First key", creatorUserId: bootstrapUserId })
+    : undefined;
+  return { workspace, firstSecret: minted?.secret };
+}
+
+async function createFirstWorkspace({ workspaces, directory, clock }: BootstrapDependencies, plan: PlanId): Promise<Workspace> {
+  const nowMs = clock.nowMs();
+  const workspace: Workspace = { id: newId("ws", nowMs), name: "First workspace", plan, createdAtMs: nowMs };
+  await workspaces.insert(workspace);
+  directory.putWorkspace(workspace);
+  return workspace;
+}
+
+async function ensureManagementKey(
+  { directory, hasher, managementKeys, clock }: BootstrapDependencies,
+  { workspace, secret }: { workspace: Workspace; secret: string },
+): Promise<void> {
+  const hash = hasher.hash(secret);
+  if (await managementKeys.exists(hash)) return;
+  const nowMs = clock.nowMs();
+  const key = {
+    id: newId("mgk", nowMs), hash, workspaceId: workspace.id, name: "bootstrap", description: null, scopes,
+    label: maskSecret(secret, brand.managementKeyFamilyPrefix), createdAtMs: nowMs, expiresAtMs: null,
+    revokedAtMs: null, revocationReason: null,
+  };
+  await managementKeys.insert(key);
+  directory.putManagementKey(key);
+}
+
+async function ensureCredits(
+  { ledger, ledgerStore }: BootstrapDependencies,
+  { workspace, amountNano }: { workspace: Workspace; amountNano: bigint },
+): Promise<void> {
+  if (amountNano <= 0n || await ledgerStore.transferExists(bootstrapTransferId)) return;
+  await ledger.credit({
+    id: bootstrapTransferId, workspaceId: workspace.id, bucket: "topup", amountNano, kind: "topup", reference: "bootstrap",
+  });
+}

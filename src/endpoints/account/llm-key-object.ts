@@ -1,0 +1,66 @@
+import { z } from "zod";
+import type { LlmKey } from "../../account/keys/llm-key.ts";
+import type { KeyAccount } from "../../account/ledger/account-book.ts";
+import { isoOrNull } from "../../platform/lib/clock.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+
+/** The LLM key record as the contract has it. */
+export const llmKeyObjectSchema = z.object({
+  id: z.string(), hash: z.string(), name: z.string(), label: z.string(),
+  created_at: z.string(), updated_at: z.string().nullable(), expires_at: z.string().nullable(),
+  disabled: z.boolean(),
+  real_usage: z.number(), real_usage_daily: z.number(), real_usage_weekly: z.number(), real_usage_monthly: z.number(),
+  real_usage_monthly_requests: z.number(),
+  limit: z.number().nullable(), limit_remaining: z.number().nullable(), limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+  include_byok_in_limit: z.boolean(), rate_limit: z.number(), is_free_tier: z.boolean(), is_management_key: z.boolean(),
+  creator_user_id: z.string(), last_used_at: z.string().nullable(),
+  allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(), tpm: z.number().nullable(),
+});
+
+/** What a key has used and may use, beside its record. */
+export interface KeyUsage {
+  account: KeyAccount;
+  monthlyRequests: number;
+  planRateLimitPerMinute: number;
+  isFreeTier: boolean;
+  nowMs: number;
+}
+
+const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
+
+/** What is left of a key's limit within its window, in USD; null without a limit. */
+export function limitRemaining(key: LlmKey, { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">): number | null {
+  if (key.limitNanoUsd === null) return null;
+  const spent = account.spend.spentWithin(windowHours[key.limitReset ?? "monthly"], nowMs);
+  return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
+}
+
+/** The public record of a key. */
+export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKeyObjectSchema> {
+  const { account, nowMs } = usage;
+  const spent = (hours: number): number => usdFromNano(account.spend.spentWithin(hours, nowMs));
+  return {
+    id: key.id, hash: key.hash, name: key.name, label: key.label,
+    created_at: new Date(key.createdAtMs).toISOString(),
+    updated_at: isoOrNull(key.updatedAtMs),
+    expires_at: isoOrNull(key.expiresAtMs),
+    disabled: key.disabled,
+    real_usage: usdFromNano(account.spend.total),
+    real_usage_daily: spent(windowHours.daily),
+    real_usage_weekly: spent(windowHours.weekly),
+    real_usage_monthly: spent(windowHours.monthly),
+    real_usage_monthly_requests: usage.monthlyRequests,
+    limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
+    limit_remaining: limitRemaining(key, usage),
+    limit_reset: key.limitReset,
+    include_byok_in_limit: key.includeByokInLimit,
+    rate_limit: key.rateLimitPerMinute ?? usage.planRateLimitPerMinute,
+    is_free_tier: usage.isFreeTier,
+    is_management_key: false,
+    creator_user_id: key.creatorUserId,
+    last_used_at: isoOrNull(account.lastUsedAtMs),
+    allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
+    allowed_endpoints: key.allowedEndpoints === null ? null : [...key.allowedEndpoints],
+    tpm: key.tokensPerMinute,
+  };
+}

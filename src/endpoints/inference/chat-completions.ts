@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import { countRequest } from "../../http/count-request.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
+import type { ChatCall } from "../../inference/chat-call.ts";
+import { wholeAnswerText } from "../../inference/chat-whole.ts";
+import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
+import { validateChatEnvelope } from "../../inference/dialects/openai-chat/validate-envelope.ts";
+import { execute } from "../../inference/execute.ts";
+import type { ServedWhole } from "../../inference/execution.ts";
+import { brandHeader } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { servedHeaders, settledHeaders } from "./served-headers.ts";
+
+/** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
+export const inferenceBodyBytesMax = 32 * 1024 * 1024;
+
+const balanceHeader = brandHeader("Balance-After-Debit");
+const providerHeader = brandHeader("Provider");
+
+function forcedProviders(headers: Headers): string[] | undefined {
+  const value = headers.get(providerHeader);
+  const names = value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return names === undefined || names.length === 0 ? undefined : names;
+}
+
+async function readCall(context: RequestContext, counters: Dependencies["counters"]): Promise<ChatCall> {
+  const { request, caller } = context;
+  const text = await readBodyText(request, inferenceBodyBytesMax);
+  const body = parseJsonObject(text);
+  const free = typeof body["model"] === "string" && body["model"].endsWith(":free");
+  countRequest(counters, { caller, rateClass: free ? "free-model" : "paid", headers: context.headers });
+  validateChatEnvelope(body);
+  const { headers } = request;
+  const headerSession = headers.get("x-session-id");
+  if (headerSession !== null && headerSession.length > 256) {
+    throw new GatewayError("bad_request", "x-session-id must have at most 256 characters.", { param: "x-session-id" });
+  }
+  return {
+    traceId: context.traceId,
+    generationId: `gen_${context.traceId}`,
+    caller: caller as LlmKeyCaller,
+    startedMs: context.startedMs,
+    signal: request.signal,
+    text,
+    body,
+    wantsBalance: headers.get(balanceHeader) === "true",
+    forcedProviders: forcedProviders(headers),
+    origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
+    appTitle: headers.get("x-title") ?? undefined,
+  };
+}
+
+function wholeResponse(context: RequestContext, { served, call }: { served: ServedWhole; call: ChatCall }): Response {
+  const text = wholeAnswerText(served.answer, {
+    id: `chatcmpl-${call.traceId}`, model: served.candidate.model.id, metered: served.metered,
+    chargedNano: served.settled.chargedNano, fallback: served.fallback,
+  });
+  return new Response(text, {
+    headers: {
+      "content-type": "application/json",
+      ...context.headers,
+      ...servedHeaders(served, { endMs: served.settled.settledMs, upstreamEndMs: served.timing.upstreamEndMs }),
+      ...(call.wantsBalance ? settledHeaders(served.settled) : {}),
+    },
+  });
+}
+
+/** Chat in OpenAI's dialect, whole or streamed, on any model of the catalog. */
+export const chatCompletions = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/chat/completions",
+  base: "api",
+  access: { llmKey: true },
+  counting: "by-handler",
+  bodyBytesMax: inferenceBodyBytesMax,
+  summary: "Create a chat completion, whole or streamed.",
+  description: "OpenAI's chat dialect with routing preferences in `provider`, fallback models in `models`, and the charge in `usage.cost`.",
+  tag: "Inference",
+  rawBody: chatRequestSchema,
+  response: z.looseObject({
+    id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),
+    choices: z.array(z.looseObject({ index: z.int(), finish_reason: z.string().nullable() })),
+    usage: z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number() }),
+  }),
+  encodeError: encodeContractError,
+  async handle(context, { inference, counters, clock }) {
+    const call = await readCall(context, counters);
+    const served = await execute(inference, call);
+    if (served.kind === "whole") return wholeResponse(context, { served, call });
+    const nowMs = clock.monotonicMs();
+    return new Response(frameStream(served.stream), {
+      headers: { ...eventStreamHeaders, ...context.headers, ...servedHeaders(served, { endMs: nowMs, upstreamEndMs: nowMs }) },
+    });
+  },
+});

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+const shared = {
+  method: "GET" as const,
+  base: "root" as const,
+  access: { open: true as const },
+  counting: "none" as const,
+  tag: "Operations",
+  encodeError: encodeContractError,
+};
+
+/** The process lives. */
+export const healthz = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/healthz",
+  summary: "Tell whether the process lives.",
+  response: z.object({ status: z.literal("ok") }),
+  handle: (context) => context.json({ status: "ok" }),
+});
+
+/** The process can serve requests: its storage answers and it is not draining. */
+export const readyz = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/readyz",
+  summary: "Tell whether requests can be served.",
+  response: z.object({ status: z.enum(["ready", "unready"]), unready: z.array(z.string()) }),
+  async handle(context, { operations }) {
+    const unready = await operations.unreadyParts();
+    return context.json({ status: unready.length === 0 ? "ready" : "unready", unready }, { status: unready.length === 0 ? 200 : 503 });
+  },
+});
+
+/** Prometheus metrics, unless they have a port of their own. */
+export const metrics = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/metrics",
+  summary: "Show metrics in Prometheus' text format.",
+  async handle(_, { operations }) {
+    if (!operations.metricsHere) throw new GatewayError("not_found", "Metrics are served on their own port.");
+    return new Response(await operations.metricsText(), { headers: { "content-type": operations.metricsContentType } });
+  },
+});
