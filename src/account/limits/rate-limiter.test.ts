@@ -1,0 +1,38 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { RateTiers } from "./rate-tier.ts";
+
+describe("sliding window", () => {
+  test("a window of 600 admits 600 and not one more, and frees them after a minute", () => {
+    const clock = new FakeClock();
+    const limiter = new RateLimiter(clock);
+    const tier = new RateTiers().tierFor("payg", "paid");
+    const burst = (count: number): number => Array.from({ length: count }, () => limiter.admit("k", tier)).filter(({ admitted }) => admitted).length;
+    expect(burst(300)).toBe(300);
+    clock.advance(30_000);
+    expect(burst(500)).toBe(300);
+    clock.advance(29_000);
+    expect(burst(1)).toBe(0);
+    clock.advance(1_250);
+    expect(burst(500)).toBe(300);
+    clock.advance(600_000);
+    expect(burst(1_000)).toBe(600);
+  });
+
+  test("counters are apart, and a key's own limit narrows its tier", () => {
+    const limiter = new RateLimiter(new FakeClock());
+    const tier = { id: "pro", perMinute: 3 } as const;
+    expect([1, 2, 3, 4].map(() => limiter.admit("a", tier).admitted)).toEqual([true, true, true, false]);
+    expect(limiter.admit("b", tier).admitted).toBe(true);
+    expect([1, 2].map(() => limiter.admit("c", tier, 1).admitted)).toEqual([true, false]);
+  });
+});
+
+test.each([
+  ["free", "paid", "paid-model", 600], ["payg", "paid", "paid-model", 600], ["go", "paid", "go", 60], ["pro", "paid", "pro", 1200],
+  ["pro_plus", "paid", "power", 1800], ["max", "paid", "power", 1800], ["enterprise", "paid", "enterprise", 2400],
+  ["go", "free-model", "free-model", 2400], ["enterprise", "free-model", "enterprise", 2400], ["max", "decision", "decision", 60],
+] as const)("plan %s, %s request: tier %s of %d", (plan, rateClass, id, perMinute) => {
+  expect(new RateTiers().tierFor(plan, rateClass)).toEqual({ id, perMinute });
+});
