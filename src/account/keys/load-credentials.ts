@@ -1,0 +1,19 @@
+import type { Workspace } from "../workspaces/workspace.ts";
+import type { WorkspaceStore } from "../workspaces/workspace-store.ts";
+import type { CredentialDirectory } from "./credential-directory.ts";
+import type { LlmKeyStore } from "./llm-key-store.ts";
+import type { ManagementKeyStore } from "./management-key-store.ts";
+
+/** Fills the directory from the database; tells the workspaces and whether any key exists. */
+export async function loadCredentials(
+  directory: CredentialDirectory,
+  stores: { workspaces: WorkspaceStore; llmKeys: LlmKeyStore; managementKeys: ManagementKeyStore },
+): Promise<{ workspaces: Workspace[]; hasKeys: boolean }> {
+  const [workspaces, llmKeys, managementKeys] = await Promise.all([
+    stores.workspaces.loadAll(), stores.llmKeys.loadAll(), stores.managementKeys.loadAll(),
+  ]);
+  for (const workspace of workspaces) directory.putWorkspace(workspace);
+  for (const key of llmKeys) directory.putLlmKey(key);
+  for (const key of managementKeys) directory.putManagementKey(key);
+  return { workspaces, hasKeys: llmKeys.length > 0 };
+}

@@ -1,0 +1,39 @@
+import { assert } from "../platform/lib/assert.ts";
+import type { CatalogModel, UpstreamDialect, UpstreamRoute } from "./catalog/model.ts";
+import { upstreamTarget, type UpstreamTarget } from "./upstream/upstream-client.ts";
+
+/** Upstream dialects that requests can be sent in, with the path below a provider's base URL. */
+const dialectPaths: Partial<Record<UpstreamDialect, string>> = { "openai-chat": "/chat/completions" };
+
+/** The dialects of `dialectPaths`. */
+export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(Object.keys(dialectPaths) as UpstreamDialect[]);
+
+/** Whether a route can be called with a platform credential, in a dialect that is spoken, and billed. */
+export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
+  const { provider } = route;
+  const dialect = provider.dialects[model.surface];
+  return provider.apiKey !== undefined && provider.baseUrl !== undefined
+    && dialect !== undefined && sendableDialects.has(dialect)
+    && (route.price !== undefined || model.id.endsWith(":free"));
+}
+
+const targets = new WeakMap<UpstreamRoute, UpstreamTarget>();
+
+/** Where a chat route's requests go and the constant part of their head, made once a route. */
+export function targetOf(route: UpstreamRoute): UpstreamTarget {
+  let target = targets.get(route);
+  if (target === undefined) targets.set(route, (target = buildTarget(route)));
+  return target;
+}
+
+function buildTarget({ provider }: UpstreamRoute): UpstreamTarget {
+  const path = dialectPaths[provider.dialects.chat ?? "openai-chat"];
+  assert(provider.baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
+  const { name, prefix } = provider.credentialHeader;
+  return upstreamTarget(provider.baseUrl + path, {
+    "content-type": "application/json",
+    "user-agent": "switchyard",
+    ...provider.headers,
+    ...(provider.apiKey === undefined || provider.apiKey === "" ? {} : { [name]: prefix + provider.apiKey }),
+  });
+}
