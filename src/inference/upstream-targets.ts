@@ -17,13 +17,14 @@ export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
     && (route.price !== undefined || model.id.endsWith(":free"));
 }
 
-const targets = new WeakMap<UpstreamRoute, UpstreamTarget>();
-
-/** Where a chat route's requests go and the constant part of their head, made once a route. */
-export function targetOf(route: UpstreamRoute): UpstreamTarget {
-  let target = targets.get(route);
-  if (target === undefined) targets.set(route, (target = buildTarget(route)));
-  return target;
+/** Builds the look-up of where a chat route's requests go: the constant part of their head is made once a route. */
+export function createTargetLookup(): (route: UpstreamRoute) => UpstreamTarget {
+  const targets = new WeakMap<UpstreamRoute, UpstreamTarget>();
+  return (route) => {
+    let target = targets.get(route);
+    if (target === undefined) targets.set(route, (target = buildTarget(route)));
+    return target;
+  };
 }
 
 function buildTarget({ provider }: UpstreamRoute): UpstreamTarget {

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import { ResponseParser } from "./response-parser.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+/** Parses pieces and tells what was seen as one line, so that different splits can be compared. */
+function parse(pieces: readonly Uint8Array[], close = false): string {
+  let seen = "";
+  const parser = new ResponseParser({
+    onHead: ({ status, headers }) => {
+      seen += `[${status} ${JSON.stringify(headers)}]`;
+    },
+    onBody: (bytes) => {
+      seen += Buffer.from(bytes).toString("latin1");
+    },
+    onEnd: (reusable) => {
+      seen += reusable ? "|keep|" : "|close|";
+    },
+  });
+  for (const piece of pieces) parser.push(piece);
+  if (close) parser.end();
+  return seen;
+}
+
+const everySplit = (text: string): Uint8Array[][] => {
+  const bytes = Buffer.from(text, "latin1");
+  return Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
+};
+
+const responses: Record<string, { text: string; seen: string; close?: boolean }> = {
+  "counted body": {
+    text: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: 1\r\nx-a: 2\r\n\r\nhello",
+    seen: '[200 {"content-length":"5","x-a":"1, 2"}]hello|keep|',
+  },
+  "empty body": { text: "HTTP/1.1 204 No Content\r\n\r\n", seen: "[204 {}]|keep|" },
+  "chunked body with extension and trailer": {
+    text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n",
+    seen: '[200 {"transfer-encoding":"chunked"}]hello0123456789|keep|',
+  },
+  "body until close": { text: "HTTP/1.1 200 OK\r\n\r\nhello", seen: "[200 {}]hello|close|", close: true },
+  "connection: close": {
+    text: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+    seen: '[200 {"content-length":"2","connection":"close"}]ok|close|',
+  },
+  "interim answers are skipped, two answers follow each other": {
+    text: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\nb",
+    seen: '[200 {"content-length":"1"}]a|keep|[500 {"content-length":"1"}]b|keep|',
+  },
+};
+
+describe("the parser sees the same at every split", () => {
+  for (const [name, { text, seen, close }] of Object.entries(responses)) {
+    test(name, () => {
+      for (const pieces of everySplit(text)) expect(parse(pieces, close)).toBe(seen);
+    });
+  }
+});
+
+test.each([
+  ["no status line", "HELLO\r\n\r\n"],
+  ["a header without a colon", "HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"],
+  ["a content-length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na"],
+  ["a chunk size that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+  ["a chunk longer than its size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n"],
+  ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`],
+])("%s is refused", (_, text) => {
+  expect(() => parse([Buffer.from(text, "latin1")])).toThrow(UpstreamFailure);
+});
