@@ -24,7 +24,7 @@ export interface ReasoningPart {
   id?: string;
   /** The maker's name for the seal's format, such as `anthropic-claude-v1`. */
   format?: string;
-  /** Which of its fields the openai-chat peer used, so that the same one goes back. */
+  /** In history: which of its fields the openai-chat client used, so that the same one goes back. */
   spelling?: ReasoningSpelling;
   extensions?: Extensions;
 }

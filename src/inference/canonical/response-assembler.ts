@@ -88,11 +88,8 @@ export class ResponseAssembler {
 function newItem(part: Extract<StreamPart, ItemPlace>): AssistantPart {
   switch (part.type) {
     case "reasoning-start": {
-      const { id, format, spelling } = part;
-      return {
-        type: "reasoning",
-        ...(id !== undefined && { id }), ...(format !== undefined && { format }), ...(spelling !== undefined && { spelling }),
-      };
+      const { id, format } = part;
+      return { type: "reasoning", ...(id !== undefined && { id }), ...(format !== undefined && { format }) };
     }
     case "reasoning-delta": case "reasoning-end": return { type: "reasoning" };
     case "tool-call-start": {

@@ -61,12 +61,9 @@ function itemParts(part: AssistantPart, place: ItemPlace): StreamPart[] {
 }
 
 function reasoningParts(part: ReasoningPart, place: ItemPlace): StreamPart[] {
-  const { id, format, spelling, text, summary = [], signature, encrypted, provenance } = part;
+  const { id, format, text, summary = [], signature, encrypted, provenance } = part;
   return [
-    {
-      type: "reasoning-start", ...place,
-      ...(id !== undefined && { id }), ...(format !== undefined && { format }), ...(spelling !== undefined && { spelling }),
-    },
+    { type: "reasoning-start", ...place, ...(id !== undefined && { id }), ...(format !== undefined && { format }) },
     ...summary.map((one, summaryIndex) => ({ type: "reasoning-delta", ...place, text: one, summaryIndex }) as const),
     ...(text === undefined ? [] : [{ type: "reasoning-delta", ...place, text } as const]),
     {

@@ -2,7 +2,7 @@ import type { Annotation, ImagePart, OpaquePart } from "./content.ts";
 import type { Finish } from "./finish-reason.ts";
 import type { GatewayFacts } from "./gateway-facts.ts";
 import type { LogProbabilities } from "./log-probability.ts";
-import type { Provenance, ReasoningSpelling } from "./reasoning.ts";
+import type { Provenance } from "./reasoning.ts";
 import type { ReportedError } from "./reported-error.ts";
 import type { ToolKind } from "./tool.ts";
 import type { MeteredUsage } from "./usage.ts";
@@ -24,7 +24,7 @@ export type StreamPart =
   | ({ type: "text-start"; startsMessage?: boolean; phase?: string } & ItemPlace)
   | ({ type: "text-delta"; text: string } & ItemPlace)
   | ({ type: "text-end" } & ItemPlace)
-  | ({ type: "reasoning-start"; id?: string; format?: string; spelling?: ReasoningSpelling } & ItemPlace)
+  | ({ type: "reasoning-start"; id?: string; format?: string } & ItemPlace)
   /** With `summaryIndex` the text belongs to that summary, without it to the thought itself. */
   | ({ type: "reasoning-delta"; text: string; summaryIndex?: number } & ItemPlace)
   | ReasoningEnd

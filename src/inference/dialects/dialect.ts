@@ -57,8 +57,10 @@ export interface DialectQuirks {
   cacheMarkers?: "cache_control" | "prompt_cache_breakpoint";
   /** The upstream knows custom tools; absent means they are wrapped as functions. */
   customTools?: boolean;
-  /** The upstream knows the role `developer`. */
+  /** The upstream knows the role `developer`; absent means such messages go out as `system`. */
   developerRole?: boolean;
+  /** The upstream takes a system message at the head only; later ones go out as the user's text. */
+  systemOnlyFirst?: boolean;
   /** Request fields that the upstream answers with 400, by wire name. */
   unsupportedFields?: readonly string[];
 }

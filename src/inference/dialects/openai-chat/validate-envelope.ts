@@ -55,7 +55,8 @@ interface Range {
   high: number;
 }
 
-const unbounded = Number.MAX_SAFE_INTEGER;
+/** Seeds are 64-bit integers in OpenAI's reference; JSON.parse keeps their size, not their last digits. */
+const unbounded = 2 ** 63;
 
 const numberRanges: readonly Range[] = [
   { key: "temperature", low: 0, high: 2 },
@@ -144,7 +145,7 @@ function checkNumber(body: Fields, { key, low, high }: Range): void {
 function checkInteger(body: Fields, { key, low, high }: Range): void {
   const value = body[key];
   if (value === undefined || value === null) return;
-  if (Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high) return;
+  if (Number.isInteger(value) && (value as number) >= low && (value as number) <= high) return;
   const range = high < unbounded ? `an integer from ${low} to ${high}` : low === 1 ? "a positive integer" : "an integer";
   throw badRequest(key, `must be ${range}; leave it out for the default.`);
 }

@@ -1,0 +1,121 @@
+import type { CacheMarker } from "../../canonical/cache-marker.ts";
+import type { DocumentPart, ImagePart, MediaSource, TextPart } from "../../canonical/content.ts";
+import type { JsonValue } from "../../canonical/json.ts";
+import type { UserPart } from "../../canonical/message.ts";
+import { parseDataUrl } from "../data-url.ts";
+import { asObject, asString, badRequest, RequestFields } from "../request-fields.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+const markerFields = ["cache_control", "prompt_cache_breakpoint"];
+const knownFields = {
+  text: new Set(["type", "text", ...markerFields]),
+  image: new Set(["type", "image_url", ...markerFields]),
+  audio: new Set(["type", "input_audio", ...markerFields]),
+  file: new Set(["type", "file", ...markerFields]),
+};
+
+/** Content as fields, one for each part; a string is one text part, and nothing is none. */
+export function contentParts(fields: RequestFields): RequestFields[] {
+  const { content } = fields.object;
+  const path = fields.pathOf("content");
+  if (content === undefined || content === null || content === "") return [];
+  if (typeof content === "string") return [new RequestFields({ type: "text", text: content }, path)];
+  if (!Array.isArray(content)) throw badRequest(path, "must be a string or an array of content parts.");
+  return content.map((part: JsonValue, index) =>
+    new RequestFields(typeof part === "string" ? { type: "text", text: part } : part, `${path}[${index}]`));
+}
+
+/** Content that may be text only: instructions and the results of tools. */
+export function decodeTexts(fields: RequestFields): TextPart[] {
+  return contentParts(fields).map((part) => {
+    const type = part.requiredString("type");
+    if (type !== "text") throw badRequest(part.pathOf("type"), `must be "text" here, not "${type}".`);
+    return decodeText(part);
+  });
+}
+
+/** Content of a user's message; types that are not known are kept as they are. */
+export const decodeUserContent = (fields: RequestFields): UserPart[] => contentParts(fields).map(decodeUserPart);
+
+function decodeUserPart(part: RequestFields): UserPart {
+  switch (part.requiredString("type")) {
+    case "text": return decodeText(part);
+    case "image_url": return decodeImage(part);
+    case "input_audio": return decodeAudio(part);
+    case "file": return decodeFile(part);
+    default: return { type: "opaque", dialect: "openai-chat", value: part.object };
+  }
+}
+
+export function decodeText(part: RequestFields): TextPart {
+  return withoutUndefined<TextPart>({
+    type: "text",
+    text: part.requiredString("text"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownFields.text),
+  });
+}
+
+function decodeImage(part: RequestFields): ImagePart {
+  const shorthand = asString(part.object.image_url);
+  const image = shorthand === undefined ? part.nested("image_url") : undefined;
+  const url = shorthand ?? image?.requiredString("url");
+  if (url === undefined) throw badRequest(part.pathOf("image_url"), "is required: {\"url\": \"https://... or data:image/...\"}.");
+  return withoutUndefined<ImagePart>({
+    type: "image",
+    source: mediaSource(url),
+    detail: image?.string("detail"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownFields.image),
+  });
+}
+
+function mediaSource(url: string): MediaSource {
+  const inline = parseDataUrl(url);
+  return inline ? { type: "base64", ...inline } : { type: "url", url };
+}
+
+function decodeAudio(part: RequestFields): UserPart {
+  const audio = part.nested("input_audio");
+  if (audio === undefined) throw badRequest(part.pathOf("input_audio"), "is required: {\"data\": base64, \"format\": \"wav\"}.");
+  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
+    type: "audio",
+    data: audio.requiredString("data"),
+    format: audio.requiredString("format"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownFields.audio),
+  });
+}
+
+function decodeFile(part: RequestFields): DocumentPart {
+  const file = part.nested("file");
+  const fileId = file?.string("file_id");
+  const data = file?.string("file_data");
+  if (fileId === undefined && data === undefined) throw badRequest(part.pathOf("file"), "needs file_data or file_id.");
+  return withoutUndefined<DocumentPart>({
+    type: "document",
+    source: data === undefined ? { type: "file", fileId: fileId ?? "" } : fileSource(data),
+    title: file?.string("filename"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownFields.file),
+  });
+}
+
+/** A data URL, or bare base64 of a PDF, as OpenAI's reference has both; some servers take addresses too. */
+function fileSource(data: string): MediaSource {
+  const inline = parseDataUrl(data);
+  if (inline) return { type: "base64", ...inline };
+  if (/^https?:\/\//i.test(data)) return { type: "url", url: data };
+  return { type: "base64", mediaType: "application/pdf", data };
+}
+
+/** A part's or tool's cache marker, in either spelling. */
+export function decodeCache(part: RequestFields): CacheMarker | undefined {
+  for (const spelling of ["prompt_cache_breakpoint", "cache_control"] as const) {
+    const marker = asObject(part.object[spelling]);
+    if (marker === undefined) continue;
+    const { ttl } = marker;
+    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), spelling };
+  }
+  return undefined;
+}

@@ -1,0 +1,143 @@
+import type { ReasoningRequest } from "../../canonical/reasoning.ts";
+import type {
+  CanonicalRequest, GatewayRequest, OutputFormat, PromptCaching, Sampling, WebSearchOptions,
+} from "../../canonical/request.ts";
+import { asArray, RequestFields } from "../request-fields.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+import { decodeMessages } from "./decode-messages.ts";
+import { decodeToolFields } from "./decode-tools.ts";
+import { chatRequestFields } from "./request-schema.ts";
+import { validateChatEnvelope } from "./validate-envelope.ts";
+
+/** A chat completion request from the wire; see `ClientDialect.decodeRequest`. */
+export function decodeRequest(value: unknown): CanonicalRequest {
+  const body = new RequestFields(value, "");
+  validateChatEnvelope(body.object);
+  return withoutUndefined<CanonicalRequest>({
+    dialect: "openai-chat",
+    model: body.requiredString("model"),
+    messages: decodeMessages(body),
+    stream: body.boolean("stream") ?? false,
+    streamOptions: decodeStreamOptions(body.nested("stream_options")),
+    ...decodeToolFields(body),
+    sampling: filled(decodeSampling(body)),
+    choiceCount: body.number("n"),
+    stop: decodeStop(body),
+    maxOutputTokens: body.number("max_completion_tokens") ?? body.number("max_tokens"),
+    reasoning: filled(decodeReasoningRequest(body)),
+    output: decodeOutput(body.nested("response_format")),
+    verbosity: body.string("verbosity"),
+    logProbabilities: decodeLogProbabilities(body),
+    modalities: body.strings("modalities"),
+    audio: body.objectField("audio"),
+    prediction: body.objectField("prediction"),
+    webSearch: decodeWebSearch(body.nested("web_search_options")),
+    promptCaching: filled(decodePromptCaching(body)),
+    metadata: body.objectField("metadata"),
+    endUserId: body.string("user"),
+    safetyIdentifier: body.string("safety_identifier"),
+    serviceTier: body.string("service_tier"),
+    store: body.boolean("store"),
+    moderation: body.objectField("moderation"),
+    gateway: filled(decodeGateway(body)),
+    extensions: decodeExtensions(body),
+  });
+}
+
+/** The object, or undefined when nothing stands in it. */
+const filled = <T extends object>(fields: T): T | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
+
+const decodeStreamOptions = (options: RequestFields | undefined): CanonicalRequest["streamOptions"] =>
+  options && withoutUndefined<NonNullable<CanonicalRequest["streamOptions"]>>({
+    includeUsage: options.boolean("include_usage"),
+    includeObfuscation: options.boolean("include_obfuscation"),
+  });
+
+const decodeSampling = (body: RequestFields): Sampling => withoutUndefined<Sampling>({
+  temperature: body.number("temperature"),
+  topP: body.number("top_p"),
+  topK: body.number("top_k"),
+  minP: body.number("min_p"),
+  topA: body.number("top_a"),
+  frequencyPenalty: body.number("frequency_penalty"),
+  presencePenalty: body.number("presence_penalty"),
+  repetitionPenalty: body.number("repetition_penalty"),
+  seed: body.number("seed"),
+  logitBias: body.objectField("logit_bias") as Readonly<Record<string, number>> | undefined,
+});
+
+function decodeStop(body: RequestFields): readonly string[] | undefined {
+  const { stop } = body.object;
+  if (typeof stop === "string") return [stop];
+  const list = asArray(stop) as readonly string[] | undefined;
+  return list?.length ? list : undefined;
+}
+
+/** Flat `reasoning_effort`, or OpenRouter's `reasoning` object; the flat one wins. */
+function decodeReasoningRequest(body: RequestFields): ReasoningRequest {
+  const nested = body.nested("reasoning");
+  return withoutUndefined<ReasoningRequest>({
+    effort: body.string("reasoning_effort") ?? nested?.string("effort"),
+    budgetTokens: nested?.number("max_tokens"),
+    enabled: nested?.boolean("enabled"),
+    summary: nested?.string("summary"),
+    exclude: nested?.boolean("exclude"),
+  });
+}
+
+function decodeOutput(format: RequestFields | undefined): OutputFormat | undefined {
+  switch (format?.requiredString("type")) {
+    case "text": return { type: "text" };
+    case "json_object": return { type: "json" };
+    case "json_schema": {
+      const schema = format?.nested("json_schema");
+      return withoutUndefined<Extract<OutputFormat, { type: "json-schema" }>>({
+        type: "json-schema",
+        schema: schema?.objectField("schema"),
+        name: schema?.string("name"),
+        description: schema?.string("description"),
+        strict: schema?.boolean("strict"),
+      });
+    }
+    default: return undefined;
+  }
+}
+
+function decodeLogProbabilities(body: RequestFields): CanonicalRequest["logProbabilities"] {
+  if (body.boolean("logprobs") !== true) return undefined;
+  const top = body.number("top_logprobs");
+  return { ...(top !== undefined && { top }) };
+}
+
+const knownSearchFields = new Set(["search_context_size", "user_location"]);
+
+function decodeWebSearch(options: RequestFields | undefined): WebSearchOptions | undefined {
+  return options && withoutUndefined<WebSearchOptions>({
+    contextSize: options.string("search_context_size"),
+    userLocation: options.nested("user_location")?.objectField("approximate"),
+    extensions: options.unknown("openai-chat", knownSearchFields),
+  });
+}
+
+const decodePromptCaching = (body: RequestFields): PromptCaching => withoutUndefined<PromptCaching>({
+  key: body.string("prompt_cache_key"),
+  retention: body.string("prompt_cache_retention"),
+  options: body.objectField("prompt_cache_options"),
+});
+
+const decodeGateway = (body: RequestFields): GatewayRequest => withoutUndefined<GatewayRequest>({
+  models: body.strings("models"),
+  provider: body.objectField("provider"),
+  sessionId: body.string("session_id"),
+  trace: body.objectField("trace"),
+  requireParams: body.strings("require_params"),
+  minContext: body.number("min_context"),
+});
+
+/** Unknown fields, and a response format that only the client's own dialect may know. */
+function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
+  const unknown = body.unknown("openai-chat", chatRequestFields);
+  const format = body.objectField("response_format");
+  if (format === undefined || decodeOutput(new RequestFields(format, "response_format")) !== undefined) return unknown;
+  return { dialect: "openai-chat", fields: { ...unknown?.fields, response_format: format } };
+}
