@@ -14,7 +14,7 @@ import { checkBody } from "./check-body.ts";
 
 /** What the router itself needs; handlers get their own dependencies. */
 export interface RouterOptions<Dependencies> {
-  endpoints: readonly Endpoint<Dependencies, never>[];
+  endpoints: readonly Endpoint<Dependencies>[];
   dependencies: Dependencies;
   directory: CredentialDirectory;
   counters: RateCounters;
@@ -34,7 +34,7 @@ export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>
   fallback: RouteHandler;
 } {
   const routes: CompiledRoutes = {};
-  for (const endpoint of options.endpoints as readonly Endpoint<Dependencies>[]) {
+  for (const endpoint of options.endpoints) {
     const handler = compileEndpoint(endpoint, options);
     for (const path of pathsOf(endpoint)) (routes[path] ??= {})[endpoint.method] = handler;
   }
@@ -102,7 +102,7 @@ function pathFits(pattern: string, path: string): boolean {
 
 function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, routes: CompiledRoutes): RouteHandler {
   const encoders = new Map<string, ErrorEncoder>();
-  for (const endpoint of options.endpoints as readonly Endpoint<Dependencies>[]) {
+  for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);
   }
   return (request, server) => {

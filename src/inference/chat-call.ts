@@ -22,6 +22,8 @@ export interface ChatCall {
   /** Attribution that the caller sent along. */
   origin: string | undefined;
   appTitle: string | undefined;
+  /** The caller's `traceparent` header (W3C Trace Context). */
+  traceParent: string | undefined;
 }
 
 const numberField = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);

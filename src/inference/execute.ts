@@ -23,10 +23,21 @@ export async function execute(deps: InferenceDependencies, call: ChatCall): Prom
     const served = await attemptAll(execution);
     handedOver = true;
     return served;
+  } catch (error) {
+    reportFailure(execution, error);
+    throw error;
   } finally {
     // A whole answer has settled its hold by now and a stream settles it later; what is left was never charged.
     if (!handedOver) deps.ledger.void(call.generationId);
   }
+}
+
+function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
+  if (!(error instanceof GatewayError)) return;
+  deps.observer.failed({
+    error, traceId: call.traceId, requestedModel, attempts: failed.map(({ record }) => record),
+    durationMs: deps.clock.monotonicMs() - call.startedMs,
+  });
 }
 
 async function attemptAll(execution: Execution): Promise<ServedWhole | ServedStream> {

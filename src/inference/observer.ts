@@ -1,4 +1,5 @@
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
+import type { GatewayError } from "../platform/lib/errors.ts";
 
 /** Told of what happened, for metrics and traces; must not throw and must not wait. */
 export interface InferenceObserver {
@@ -6,6 +7,10 @@ export interface InferenceObserver {
   attemptEnded(attempt: AttemptRecord): void;
   /** A request was settled and its record written. */
   settled(record: GenerationRecord, timing: RequestTiming): void;
+  /** A request ended with an error and was not settled. */
+  failed(request: {
+    error: GatewayError; traceId: string; requestedModel: string; attempts: readonly AttemptRecord[]; durationMs: number;
+  }): void;
   /** A settlement failed; the caller was told, and nothing stands. */
   settlementFailed(error: unknown, generationId: string): void;
   streamOpened(): void;

@@ -127,6 +127,7 @@ function generationRecord(
       ...(call.origin === undefined ? {} : { origin: call.origin }),
       ...(call.appTitle === undefined ? {} : { appTitle: call.appTitle }),
       ...(typeof call.body["session_id"] === "string" ? { sessionId: call.body["session_id"] } : {}),
+      ...(call.traceParent === undefined ? {} : { traceParent: call.traceParent }),
       ...(call.body["trace"] === undefined ? {} : { trace: call.body["trace"] }),
     },
   };

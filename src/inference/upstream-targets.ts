@@ -1,5 +1,6 @@
 import { assert } from "../platform/lib/assert.ts";
 import type { CatalogModel, UpstreamDialect, UpstreamRoute } from "./catalog/model.ts";
+import { isReachable, routeDialect, surfaceBaseUrl } from "./catalog/reachability.ts";
 import { upstreamTarget, type UpstreamTarget } from "./upstream/upstream-client.ts";
 
 /** Upstream dialects that requests can be sent in, with the path below a provider's base URL. */
@@ -8,14 +9,8 @@ const dialectPaths: Partial<Record<UpstreamDialect, string>> = { "openai-chat": 
 /** The dialects of `dialectPaths`. */
 export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(Object.keys(dialectPaths) as UpstreamDialect[]);
 
-/** Whether a route can be called with a platform credential, in a dialect that is spoken, and billed. */
-export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
-  const { provider } = route;
-  const dialect = provider.dialects[model.surface];
-  return provider.apiKey !== undefined && provider.baseUrl !== undefined
-    && dialect !== undefined && sendableDialects.has(dialect)
-    && (route.price !== undefined || model.id.endsWith(":free"));
-}
+/** Whether a route serves callers without a key of their own: callable with a platform credential, and billable. */
+export const isServable = (route: UpstreamRoute, model: CatalogModel): boolean => isReachable(route, model, sendableDialects);
 
 /** Builds the look-up of where a chat route's requests go: the constant part of their head is made once a route. */
 export function createTargetLookup(): (route: UpstreamRoute) => UpstreamTarget {
@@ -27,11 +22,14 @@ export function createTargetLookup(): (route: UpstreamRoute) => UpstreamTarget {
   };
 }
 
-function buildTarget({ provider }: UpstreamRoute): UpstreamTarget {
-  const path = dialectPaths[provider.dialects.chat ?? "openai-chat"];
-  assert(provider.baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
+function buildTarget(route: UpstreamRoute): UpstreamTarget {
+  const { provider } = route;
+  const dialect = routeDialect(route, "chat");
+  const path = dialect === undefined ? undefined : dialectPaths[dialect];
+  const baseUrl = surfaceBaseUrl(provider, "chat");
+  assert(baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
   const { name, prefix } = provider.credentialHeader;
-  return upstreamTarget(provider.baseUrl + path, {
+  return upstreamTarget(baseUrl + path, {
     "content-type": "application/json",
     "user-agent": "switchyard",
     ...provider.headers,

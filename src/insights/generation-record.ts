@@ -54,10 +54,12 @@ export interface GenerationDetail {
   origin?: string;
   appTitle?: string;
   sessionId?: string;
+  traceParent?: string;
   trace?: unknown;
 }
 
-const generationInsert: InsertStatement = {
+/** Generation records, one a settled request. */
+export const generationInsert: InsertStatement = {
   name: "generation",
   table: "generations",
   columns: [

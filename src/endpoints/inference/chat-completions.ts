@@ -53,6 +53,7 @@ async function readCall(context: RequestContext, counters: Dependencies["counter
     forcedProviders: forcedProviders(headers),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
+    traceParent: headers.get("traceparent") ?? undefined,
   };
 }
 
