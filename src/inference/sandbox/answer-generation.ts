@@ -14,7 +14,10 @@ export interface Incoming {
   createdAtSeconds: number;
 }
 
-/** Answers a generation request in its dialect: whole or streamed, refused or broken off as directed. */
+/**
+ * Answers a generation request in its dialect: whole or streamed, refused or broken off as
+ * directed.
+ */
 export async function answerGeneration(
   dialect: SandboxDialect,
   incoming: Incoming,

@@ -2,7 +2,10 @@ import { readDirectives } from "./directives.ts";
 import { obeyBeforeAnswer, refuse, seedOf, understand } from "./refuse.ts";
 import type { PlainSurface } from "./wire/plain-surface.ts";
 
-/** Answers a request of a surface without conversation; of the directives, delays and refusals count. */
+/**
+ * Answers a request of a surface without conversation; of the directives, delays and refusals
+ * count.
+ */
 export async function answerPlain(
   surface: PlainSurface,
   bodyText: string,

@@ -39,7 +39,10 @@ export async function* play(
   }
 }
 
-/** Waits, and less long when the signal is aborted: then it returns at once and leaves no timer behind. */
+/**
+ * Waits, and less long when the signal is aborted: then it returns at once and leaves no timer
+ * behind.
+ */
 export async function waitMs(durationMs: number, signal: AbortSignal): Promise<void> {
   await wait(durationMs, undefined, { signal }).catch(() => undefined);
 }
@@ -55,7 +58,9 @@ export function clientGone(signal: AbortSignal): Promise<void> {
 /** How long a cut lets the client read what was sent before: a reset overtakes what lies unread. */
 const cutGraceMs = 20;
 
-/** Throws what Bun answers with a reset of the connection, once the client could read what was sent. */
+/**
+ * Throws what Bun answers with a reset of the connection, once the client could read what was sent.
+ */
 export async function cutConnection(): Promise<never> {
   await wait(cutGraceMs);
   throw new DOMException("cut by a sandbox directive", "AbortError");

@@ -19,7 +19,10 @@ export interface SimulatedChoice {
   stopSequence: string | undefined;
 }
 
-/** Token counts as a vendor has them: the cached ones are part of the input, reasoning of the output. */
+/**
+ * Token counts as a vendor has them: the cached ones are part of the input, reasoning of the
+ * output.
+ */
 export interface SimulatedUsage {
   inputTokens: number;
   cachedTokens: number;

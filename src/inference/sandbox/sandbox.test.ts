@@ -145,7 +145,8 @@ for (const [name, way] of Object.entries(ways)) {
   });
 
   test(`${name}: resets the connection before the head`, async () => {
-    // Without keep-alive: on a connection that was used before, fetch takes a reset for a stale one and retries.
+    // Without keep-alive: on a connection that was used before, fetch takes a reset for a stale one
+    // and retries.
     const body = JSON.stringify(way.body("sandbox:cut_after=0", { stream: true }));
     const url = sandbox.baseUrl + (way.streamPath ?? way.path);
     await expect(fetch(url, { method: "POST", body, keepalive: false })).rejects.toThrow();
@@ -208,4 +209,20 @@ test("lists its models", async () => {
 
 test("every directive says what it does", () => {
   for (const facts of Object.values(directiveTable)) expect(facts.meaning).toEndWith(".");
+});
+
+test("stopping ends what is stalled", async () => {
+  const other = startSandbox({ clock: systemClock });
+  const body = {
+    model: "m",
+    stream: true,
+    messages: [{ role: "user", content: "sandbox:stall_after=2" }],
+  };
+  const response = await fetch(`${other.baseUrl}/v1/chat/completions`, {
+    method: "POST",
+    body: JSON.stringify(body),
+  });
+  const text = response.text();
+  await other.stop();
+  await expect(text).rejects.toThrow();
 });

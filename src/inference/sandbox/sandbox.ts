@@ -95,7 +95,10 @@ async function generateFrom(
   });
 }
 
-/** Google's paths name the model and, after a colon, what to do with it; model names have colons too. */
+/**
+ * Google's paths name the model and, after a colon, what to do with it; model names have colons
+ * too.
+ */
 function splitVerb(verb: string): Generation["path"] {
   const colon = verb.lastIndexOf(":");
   return colon === -1

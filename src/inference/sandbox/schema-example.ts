@@ -177,7 +177,8 @@ function sampleMatching(pattern: string): string {
     const expression = new RegExp(pattern, "u");
     return patternSamples.find((sample) => expression.test(sample)) ?? "simulated";
   } catch {
-    // The pattern is none of JavaScript's: the caller's validator is the judge of it, not the sandbox.
+    // The pattern is none of JavaScript's: the caller's validator is the judge of it, not the
+    // sandbox.
     return "simulated";
   }
 }

@@ -39,7 +39,9 @@ function simulateCall(tool: OfferedTool, idSuffix: string): SimulatedCall {
   };
 }
 
-/** Arguments are always an object, also where the tool declares no schema or leaves out its type. */
+/**
+ * Arguments are always an object, also where the tool declares no schema or leaves out its type.
+ */
 const objectSchema = (schema: unknown): unknown =>
   typeof schema === "object" && schema !== null
     ? { type: "object", ...schema }

@@ -16,7 +16,10 @@ export interface FaultUpstream {
   readonly connectionCount: number;
   /** Connections open now. */
   readonly openConnectionCount: number;
-  /** Sets what happens to requests for which nothing is queued. At first chat requests are answered well. */
+  /**
+   * Sets what happens to requests for which nothing is queued. At first chat requests are answered
+   * well.
+   */
   script(script: Script | ScriptSource): void;
   /** Queues scripts for the next requests, one each. */
   enqueue(...scripts: (Script | ScriptSource)[]): void;

@@ -235,7 +235,10 @@ const table = (wire: UpstreamWire) => ({
 
 export type FaultName = keyof ReturnType<typeof table>;
 
-/** Every named fault, told in a dialect. The good answer in it says `fixtureText` and used `plainUsage`. */
+/**
+ * Every named fault, told in a dialect. The good answer in it says `fixtureText` and used
+ * `plainUsage`.
+ */
 export const faultsOf = (wire: UpstreamWire): Readonly<Record<FaultName, Fault>> => table(wire);
 
 /** Every named fault of a chat upstream. */

@@ -6,7 +6,10 @@ import { json, type Script, sse, stream } from "./steps.ts";
 export const chatStream = (answer: StreamedChatAnswer = {}): Script =>
   stream([...chatChunks(answer).map((chunk) => sse(chunk)), sse("[DONE]")]);
 
-/** Answers a chat request as OpenAI would: streamed if it asks so, with usage in a stream if it asks so. */
+/**
+ * Answers a chat request as OpenAI would: streamed if it asks so, with usage in a stream if it asks
+ * so.
+ */
 export const healthyChat = (request: RecordedRequest): Script => chatAnswer(request, {});
 
 /** As `healthyChat`, saying something else. */

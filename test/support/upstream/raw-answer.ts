@@ -14,7 +14,10 @@ interface Unframed {
   complete: boolean;
 }
 
-/** Reads the answer on a connection that is over; a reader that shares nothing with the gateway's own. */
+/**
+ * Reads the answer on a connection that is over; a reader that shares nothing with the gateway's
+ * own.
+ */
 export function readRawAnswer(wire: Buffer): RawAnswer {
   const headEnd = wire.indexOf("\r\n\r\n");
   const lines = wire.toString("latin1", 0, headEnd).split("\r\n");

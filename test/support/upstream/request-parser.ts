@@ -26,7 +26,9 @@ export class RequestParser {
   private missingBytes = 0;
   private isComplete = false;
 
-  /** `onExpectContinue` is told when a client waits for a `100 Continue` before it sends its body. */
+  /**
+   * `onExpectContinue` is told when a client waits for a `100 Continue` before it sends its body.
+   */
   constructor(onExpectContinue: () => void) {
     this.onExpectContinue = onExpectContinue;
   }

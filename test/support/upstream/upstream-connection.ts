@@ -14,7 +14,9 @@ export type ScriptSource = (request: RecordedRequest) => Script;
 const turn = (): Promise<void> =>
   new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-/** One client connection: reads requests, also pipelined ones, and plays their scripts one by one. */
+/**
+ * One client connection: reads requests, also pipelined ones, and plays their scripts one by one.
+ */
 export class UpstreamConnection {
   private readonly socket: Socket<UpstreamConnection>;
   private readonly index: number;
@@ -141,7 +143,9 @@ export class UpstreamConnection {
     if (writer.endsWithConnection) this.socket.end();
   }
 
-  /** Writes in a segment of its own; returns when the kernel has it all, or nobody reads any more. */
+  /**
+   * Writes in a segment of its own; returns when the kernel has it all, or nobody reads any more.
+   */
   private async write(bytes: Uint8Array): Promise<void> {
     let rest = bytes;
     while (rest.length > 0 && !this.isClosed) {

@@ -127,7 +127,10 @@ function toolBlock(call: SimulatedCall): Block {
   };
 }
 
-/** Arguments that were cut off by the token limit are no JSON; a whole answer then has what it can have. */
+/**
+ * Arguments that were cut off by the token limit are no JSON; a whole answer then has what it can
+ * have.
+ */
 function parsedInput(text: string): unknown {
   try {
     return JSON.parse(text);

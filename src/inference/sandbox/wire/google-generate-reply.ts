@@ -96,7 +96,10 @@ function streamedParts(
   ];
 }
 
-/** Calls come whole, with the signature of the thought on the first; one that was cut off comes not at all. */
+/**
+ * Calls come whole, with the signature of the thought on the first; one that was cut off comes not
+ * at all.
+ */
 function callParts(seed: string, choice: SimulatedChoice): CountedPart[] {
   const signature =
     choice.reasoning.length > 0

@@ -27,7 +27,9 @@ const moderationsBody = z.object({
   ]),
 });
 
-/** OpenAI's `POST /v1/moderations`: a category is flagged when one of its words stands in the text. */
+/**
+ * OpenAI's `POST /v1/moderations`: a category is flagged when one of its words stands in the text.
+ */
 export const moderations = openaiSurface((body) => {
   const request = moderationsBody.parse(body);
   const texts = inputTexts(request.input);

@@ -80,7 +80,10 @@ function* choiceDeltas(choice: SimulatedChoice): Generator<Delta> {
   yield { delta: {}, content: false, finish: choice.finish };
 }
 
-/** OpenAI streams a custom call's input as `custom.input` deltas, a function's as `function.arguments`. */
+/**
+ * OpenAI streams a custom call's input as `custom.input` deltas, a function's as
+ * `function.arguments`.
+ */
 function* callDeltas(call: SimulatedCall, index: number): Generator<Delta> {
   const field = call.kind === "custom" ? "input" : "arguments";
   const head = {

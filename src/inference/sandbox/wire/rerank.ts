@@ -11,7 +11,9 @@ const rerankBody = z.object({
   return_documents: z.boolean().nullish(),
 });
 
-/** Jina's `POST /v1/rerank`: documents rank by the words that they have in common with the query. */
+/**
+ * Jina's `POST /v1/rerank`: documents rank by the words that they have in common with the query.
+ */
 export const rerank = openaiSurface((body) => {
   const request = rerankBody.parse(body);
   const texts = request.documents.map((document) =>
