@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { waitForLine } from "../process/children.ts";
+import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
+
+/** What the charge of a request has survived when its `usage.cost` is shown: loss of power, or the end of the process. */
+export type Durability = "power" | "process";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** This gateway with a credential check, a hold, a charge and a generation row for each request. */
+export function gateway(durability: Durability, entry = "src/main.ts"): Peer {
+  const key = `sk-svc-v1-${randomBytes(24).toString("hex")}`;
+  return {
+    name: `gateway ${durability}`,
+    path: "/v1/chat/completions",
+    headers: { authorization: `Bearer ${key}` },
+    modelPrefix: "mock/",
+    chargesRequests: true,
+    prepare: async () => existsSync(resolve(root, entry))
+      ? { ready: true, version: `bun ${Bun.version}` }
+      : { ready: false, reason: `${entry} does not exist` },
+    start: (context) => start(context, { durability, entry, key }),
+  };
+}
+
+interface StartOptions {
+  durability: Durability;
+  entry: string;
+  key: string;
+}
+
+async function start(context: PeerContext, { durability, entry, key }: StartOptions): Promise<RunningPeer> {
+  const { children, cores, directory, mock } = context;
+  const dataDirectory = join(directory, "data");
+  const configPath = join(directory, "switchyard.yaml");
+  await mkdir(dataDirectory, { recursive: true });
+  await writeFile(configPath, configuration({ durability, dataDirectory, mockPort: mock.port }));
+  const child = children.spawn({
+    name: `gateway-${durability}`,
+    command: [process.execPath, entry],
+    directory: root,
+    cores: cores.peer,
+    environment: {
+      BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+      HOST: "127.0.0.1",
+      PORT: "0",
+      SWITCHYARD_CONFIG: configPath,
+      SWITCHYARD_DATA_DIR: dataDirectory,
+      SWITCHYARD_BOOTSTRAP_LLM_KEY: key,
+      SWITCHYARD_BOOTSTRAP_CREDITS: "100000",
+      SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
+      NODE_ENV: "production",
+    },
+  });
+  const [, port] = await waitForLine(child, /^switchyard ready http:\/\/\S+:(\d+)/, startTimeoutMs);
+  return { port: Number(port), pid: child.pid, readyMs: performance.now() - child.startedAtMs, stop: () => child.stop() };
+}
+
+interface Configuration {
+  durability: Durability;
+  dataDirectory: string;
+  mockPort: number;
+}
+
+function configuration({ durability, dataDirectory, mockPort }: Configuration): string {
+  const model = (name: string): string => `
+      - id: mock/${name}
+        upstream_model: ${name}
+        surface: chat
+        context_length: 4000000
+        max_completion_tokens: 16384
+        pricing: { prompt: "0.50", completion: "1.50" }
+        capabilities: [chat]`;
+  return `storage: { url: "sqlite:${join(dataDirectory, "switchyard.db")}", durability: ${durability} }
+shared: { url: "memory:" }
+archive: { url: "none" }
+sandbox: { enabled: false }
+plans: { enterprise: { per_minute: 1000000000 } }
+providers:
+  - id: mock
+    name: Mock
+    base_url: http://127.0.0.1:${mockPort}/v1
+    dialect: openai-chat
+    api_key: x
+    timeouts_ms: { connect: 5000, first_token: 60000, idle: 600000, total: 600000 }
+    models:${["large", "paced", "quiet"].map(model).join("")}
+`;
+}

@@ -1,0 +1,127 @@
+import type { StreamsMemory } from "./measure-streams.ts";
+import type { Figures, PeerResults, ScenarioFailure } from "./results.ts";
+
+const rateText = (value: number | undefined): string => value === undefined ? "-" : Math.round(value).toLocaleString("en-US");
+const microsecondText = (value: number | undefined): string => value === undefined ? "-" : value.toFixed(1);
+const millisecondText = (us: number | undefined): string => us === undefined ? "-" : (us / 1000).toFixed(us < 10_000 ? 2 : 1);
+const megabyteText = (kb: number | undefined): string => kb === undefined ? "-" : (kb / 1024).toFixed(1);
+const wholeText = (value: number | undefined): string => value === undefined ? "-" : String(Math.round(value));
+
+/** Rows of cells under a head, columns aligned; a row of one cell is a line of its own. */
+export function alignedTable(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    if (row.length > 1) row.forEach((cell, column) => void (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  }
+  const pad = (cell: string, column: number): string =>
+    column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+  return rows.map((row) => row.map(row.length > 1 ? pad : String).join("  ").trimEnd()).join("\n");
+}
+
+/** Everything a person reads after a run. */
+export function reportText(peers: readonly PeerResults[]): string {
+  return [
+    alignedTable([...scenarioRows(peers), [""], ...startRows(peers)]),
+    "",
+    ...ratioLines(peers),
+    ...peers.flatMap(({ name, failure }) => failure === undefined ? [] : [`${name}: no figures, ${failure}`]),
+  ].join("\n");
+}
+
+const scenarioHead = [
+  "scenario", "peer", "req/s", "cpu us/req", "req/cpu-s", "p50 ms", "p99 ms", "+p50", "+p99", "1st byte", "+1st",
+  "events/s", "cpu us/event", "delay p50", "delay p99", "errors",
+];
+
+function scenarioRows(peers: readonly PeerResults[]): string[][] {
+  const names = [...new Set(peers.flatMap(({ scenarios }) => Object.keys(scenarios)))];
+  return [scenarioHead, ...names.flatMap((name) => peers.flatMap((peer) => {
+    const figures = peer.scenarios[name];
+    return figures === undefined ? [] : [scenarioRow(name, peer.name, figures)];
+  }))];
+}
+
+function scenarioRow(scenario: string, peer: string, figures: Figures | ScenarioFailure): string[] {
+  if ("failure" in figures) return [scenario, peer, ...scenarioHead.slice(3).map(() => "-"), "failed"];
+  return [
+    scenario,
+    peer,
+    rateText(figures.requestsPerSecond),
+    microsecondText(figures.cpuUsPerRequest),
+    rateText(figures.requestsPerCpuSecond),
+    millisecondText(figures.p50Us),
+    millisecondText(figures.p99Us),
+    millisecondText(figures.addedP50Us),
+    millisecondText(figures.addedP99Us),
+    millisecondText(figures.firstByteP50Us),
+    millisecondText(figures.addedFirstByteP50Us),
+    rateText(figures.eventsPerSecond),
+    microsecondText(figures.cpuUsPerEvent),
+    millisecondText(figures.eventDelayP50Us),
+    millisecondText(figures.eventDelayP99Us),
+    String(figures.errors),
+  ];
+}
+
+function startRows(peers: readonly PeerResults[]): string[][] {
+  const head = [
+    "start, memory", "peer", "cold ms", "second ms", "wrk req/s", "streams", "RSS MB", "PSS MB", "RSS open", "PSS open",
+    "KB/stream", "PSS after", "slots back ms",
+  ];
+  return [head, ...peers.filter(({ coldStartMs }) => coldStartMs !== undefined).map((peer) => startRow(peer))];
+}
+
+function startRow({ name, version, coldStartMs, secondStartMs, wrkRequestsPerSecond, streams }: PeerResults): string[] {
+  const start = [version, name, wholeText(coldStartMs), wholeText(secondStartMs), rateText(wrkRequestsPerSecond)];
+  if (streams === undefined || "failure" in streams) return [...start, streams === undefined ? "-" : "failed"];
+  const { before, open, after, slotsBackMs } = streams;
+  return [
+    ...start,
+    String(streams.streams),
+    megabyteText(before?.rssKb),
+    megabyteText(before?.pssKb),
+    megabyteText(open?.rssKb),
+    megabyteText(open?.pssKb),
+    microsecondText(kilobytesPerStream(streams)),
+    megabyteText(after?.pssKb),
+    slotsBackMs === undefined ? "never" : wholeText(slotsBackMs),
+  ];
+}
+
+const kilobytesPerStream = ({ before, open, streams }: StreamsMemory): number | undefined =>
+  before === undefined || open === undefined ? undefined : (open.pssKb - before.pssKb) / streams;
+
+/** What is compared, and whether more of it is better. */
+const comparisons = [
+  { title: "requests per CPU-second", read: (figures: Figures) => figures.requestsPerCpuSecond },
+  { title: "events per CPU-second", read: (figures: Figures) => figures.cpuUsPerEvent && 1e6 / figures.cpuUsPerEvent },
+] as const;
+
+/** Each gateway against nginx and Portkey, per core, in every scenario that has the figures. */
+function ratioLines(peers: readonly PeerResults[]): string[] {
+  const gateways = peers.filter(({ name }) => name.startsWith("gateway"));
+  const others = peers.filter(({ name }) => name === "nginx" || name === "portkey");
+  const rows = gateways.flatMap((gateway) => Object.keys(gateway.scenarios).flatMap((scenario) => comparisons.flatMap(({ title, read }) => {
+    const cells = others.map((other) => ratioText(figure(gateway, scenario, read), figure(other, scenario, read)));
+    return cells.every((cell) => cell === "-") ? [] : [[`${gateway.name}, ${title}`, scenario, ...cells]];
+  })));
+  if (rows.length === 0) return [];
+  return [alignedTable([["ratio", "scenario", ...others.map(({ name }) => `/ ${name}`)], ...rows]), ""];
+}
+
+function figure(peer: PeerResults, scenario: string, read: (figures: Figures) => number | undefined): number | undefined {
+  const figures = peer.scenarios[scenario];
+  return figures === undefined || "failure" in figures ? undefined : read(figures);
+}
+
+const ratioText = (own: number | undefined, other: number | undefined): string =>
+  own === undefined || other === undefined ? "-" : (own / other).toFixed(2);
+
+/** The failures of single scenarios and of the memory measurement, in words. */
+export function failureLines(peers: readonly PeerResults[]): string[] {
+  return peers.flatMap(({ name, scenarios, streams }) => [
+    ...Object.entries(scenarios).flatMap(([scenario, figures]) =>
+      "failure" in figures ? [`${name}, ${scenario}: ${figures.failure}`] : []),
+    ...(streams !== undefined && "failure" in streams ? [`${name}, quiet streams: ${streams.failure}`] : []),
+  ]);
+}

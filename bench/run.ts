@@ -1,0 +1,96 @@
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { describeMachine, isInMemory } from "./machine.ts";
+import { direct } from "./peers/direct.ts";
+import { gateway } from "./peers/gateway.ts";
+import { nginx } from "./peers/nginx.ts";
+import type { Peer } from "./peers/peer.ts";
+import { portkey } from "./peers/portkey.ts";
+import { Children } from "./process/children.ts";
+import { assignCores } from "./process/cores.ts";
+import { failureLines, reportText } from "./report.ts";
+import { runBenchmark } from "./run-benchmark.ts";
+import { fullPlan, quickPlan } from "./scenarios.ts";
+
+const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,nginx,portkey] [--entry FILE]
+  --quick   the main figures once, in under a minute
+  --json    where the figures go; bench/results/<time>.json otherwise
+  --peers   only those whose names begin so; "direct" is always among them
+  --entry   another program to measure in place of src/main.ts`;
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    json: { type: "string" },
+    peers: { type: "string", default: "" },
+    entry: { type: "string", default: "src/main.ts" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function selectedPeers(): Peer[] {
+  const wanted = options.peers.split(",").filter((name) => name !== "");
+  const known = [
+    direct,
+    gateway("power", options.entry),
+    gateway("process", options.entry),
+    nginx,
+    portkey({ mayInstall: !options.quick }),
+  ];
+  return known.filter((peer) => peer === direct || wanted.length === 0 || wanted.some((name) => peer.name.startsWith(name)));
+}
+
+async function main(): Promise<void> {
+  const resultsDirectory = fileURLToPath(new URL("./results/", import.meta.url));
+  await mkdir(resultsDirectory, { recursive: true });
+  // A data directory in memory would make durable commits free.
+  const directory = await mkdtemp(join(isInMemory(tmpdir()) ? resultsDirectory : tmpdir(), "switchyard-bench-"));
+  const children = new Children(directory);
+  const cleanUp = async (): Promise<void> => {
+    await children.stopAll();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => void cleanUp().finally(() => process.exit(130)));
+  }
+  try {
+    await measureAndReport({ directory, resultsDirectory, children });
+  } finally {
+    await cleanUp();
+  }
+}
+
+async function measureAndReport(
+  { directory, resultsDirectory, children }: { directory: string; resultsDirectory: string; children: Children },
+): Promise<void> {
+  const startedAt = new Date();
+  const plan = options.quick ? quickPlan : fullPlan;
+  const cores = assignCores();
+  const machine = describeMachine(directory);
+  const peers = await runBenchmark({
+    plan,
+    peers: selectedPeers(),
+    children,
+    cores,
+    directory,
+    report: (text) => console.error(`bench: ${text}`),
+  });
+  console.log(`${machine.cpu}, ${machine.cores} cores, ${machine.system}, Bun ${machine.bun}, commit ${machine.commit}`);
+  if (cores.peer === undefined) console.log("Nothing could be pinned to a core: the figures are rough.");
+  if (machine.dataInMemory) console.log("The data directory lies in memory: durable commits cost nothing here.");
+  console.log(`\n${reportText(peers)}`);
+  for (const line of failureLines(peers)) console.log(line);
+  const file = options.json ?? join(resultsDirectory, `${startedAt.toISOString().replaceAll(":", "-").slice(0, 19)}.json`);
+  await mkdir(dirname(file), { recursive: true });
+  const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
+  await writeFile(file, `${JSON.stringify({ startedAt: startedAt.toISOString(), seconds, machine, cores, plan, peers }, null, 2)}\n`);
+  console.error(`bench: ${seconds} s; figures in ${file}`);
+}
+
+if (options.help) console.log(usage);
+else await main();
+process.exit();

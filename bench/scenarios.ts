@@ -1,0 +1,70 @@
+/** One load that every peer is put under. */
+export interface Scenario {
+  name: string;
+  stream: boolean;
+  /** `large` answers at once, `paced` streams an event every 10 ms. */
+  model: "large" | "paced";
+  bodyBytes: number;
+  connections: number;
+  /** Requests a second over all connections; absent, as many as go through. */
+  ratePerSecond?: number;
+  /** Length of the measured window; the plan's own when absent. */
+  durationMs?: number;
+}
+
+/** How much is measured. */
+export interface Plan {
+  rounds: number;
+  warmupMs: number;
+  durationMs: number;
+  scenarios: readonly Scenario[];
+  quietStreams: number;
+  /** Milliseconds of the cross-check with wrk, once a peer. */
+  wrkMs: number;
+  /** No further round is begun that would end after this. */
+  budgetMs: number;
+}
+
+const whole = { stream: false, model: "large" } as const;
+const burst = { stream: true, model: "large" } as const;
+const paced = { stream: true, model: "paced" } as const;
+
+/** A stream lasts a second, so a window has to hold whole ones. */
+const pacedMs = 1_500;
+
+const scenarios: readonly Scenario[] = [
+  { name: "1 KB, 500/s", ...whole, bodyBytes: 1_000, connections: 10, ratePerSecond: 500 },
+  { name: "1 KB, c10", ...whole, bodyBytes: 1_000, connections: 10 },
+  { name: "1 KB, c200", ...whole, bodyBytes: 1_000, connections: 200 },
+  { name: "100 KB, c10", ...whole, bodyBytes: 100_000, connections: 10 },
+  { name: "100 KB, c200", ...whole, bodyBytes: 100_000, connections: 200 },
+  { name: "1 MB, c10", ...whole, bodyBytes: 1_000_000, connections: 10 },
+  { name: "stream burst, c10", ...burst, bodyBytes: 1_000, connections: 10 },
+  { name: "stream burst, c200", ...burst, bodyBytes: 1_000, connections: 200 },
+  { name: "stream paced, c10", ...paced, bodyBytes: 1_000, connections: 10, durationMs: pacedMs },
+  { name: "stream paced, c200", ...paced, bodyBytes: 1_000, connections: 200, durationMs: pacedMs },
+];
+
+const quickNames = new Set(["1 KB, c10", "1 KB, c200", "100 KB, c10", "stream burst, c10", "stream paced, c200"]);
+
+/** Everything, in under six minutes with five peers. */
+export const fullPlan: Plan = {
+  rounds: 3,
+  warmupMs: 250,
+  durationMs: 1_000,
+  scenarios,
+  quietStreams: 2_000,
+  wrkMs: 2_000,
+  budgetMs: 345_000,
+};
+
+/** The main figures once, in under a minute. */
+export const quickPlan: Plan = {
+  rounds: 1,
+  warmupMs: 200,
+  durationMs: 800,
+  scenarios: scenarios.filter(({ name }) => quickNames.has(name)),
+  quietStreams: 500,
+  wrkMs: 0,
+  budgetMs: 58_000,
+};
