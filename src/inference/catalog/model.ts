@@ -1,14 +1,10 @@
 import type { PriceRow } from "../../account/ledger/price.ts";
 
-/** Inference surfaces that a model is served on. */
-export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
+import type {
+  CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect,
+} from "../providers/provider-definition.ts";
 
-/** Wire formats spoken by upstreams. */
-export type UpstreamDialect =
-  | "openai-chat" | "anthropic-messages" | "openai-responses" | "google-generate"
-  | "openai-embeddings" | "cohere-embed" | "voyage-embeddings" | "jina-embeddings" | "google-embed"
-  | "cohere-rerank" | "jina-rerank" | "voyage-rerank"
-  | "openai-moderations" | "guard-chat" | "decisions" | "chat-logprobs" | "documents-parse";
+export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
 
 export interface ReasoningLevels {
   /** Effort names in ascending order, exactly as the model accepts them. */
@@ -16,17 +12,16 @@ export interface ReasoningLevels {
   default?: string;
 }
 
-export interface DataPolicy {
-  zdr?: boolean;
-  dataCollection?: "allow" | "deny";
-  distillableText?: boolean;
-}
-
 export interface UpstreamTimeouts {
   connectMs: number;
   firstTokenMs: number;
   idleMs: number;
   totalMs: number;
+  /**
+   * How long a whole (not streamed) answer may take to begin; absent means `totalMs`. A whole answer
+   * begins when it is finished, so the default of `firstTokenMs` would cut long ones.
+   */
+  wholeAnswerMs?: number;
 }
 
 /** A provider as it can be called: where, in which dialect, with which credential. */
@@ -38,10 +33,12 @@ export interface Provider {
   website?: string;
   /** Without a trailing slash, such as `https://api.openai.com/v1`. Absent while its variables are unset. */
   baseUrl?: string;
+  /** Addresses of surfaces that are served elsewhere than at `baseUrl`. */
+  surfaceBaseUrls?: Partial<Record<Surface, string>>;
   /** Dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   /** How the credential travels, such as header `authorization` with prefix `Bearer `. */
-  credentialHeader: { name: string; prefix: string };
+  credentialHeader: CredentialHeader;
   /** The platform's own credential; absent means BYOK only. Local servers without one have an empty string. */
   apiKey?: string;
   /** Further headers that the vendor requires. */
@@ -52,14 +49,8 @@ export interface Provider {
   quirks: ProviderQuirks;
   /** True for the built-in simulated provider. */
   simulated?: boolean;
-}
-
-/** Named deviations of a vendor from the dialect it speaks. Absent means it does as the dialect says. */
-export interface ProviderQuirks {
-  /** The vendor wants `max_tokens` where today's OpenAI wants `max_completion_tokens`, or the reverse. */
-  maxTokensField?: "max_tokens" | "max_completion_tokens";
-  /** The vendor answers 400 to `stream_options`; usage comes by itself or not at all. */
-  noStreamOptions?: boolean;
+  /** True for a server on the operator's own machines, which needs no credential. */
+  local?: boolean;
 }
 
 /** One provider's way to serve a model. */
@@ -67,6 +58,8 @@ export interface UpstreamRoute {
   provider: Provider;
   /** Wire name sent upstream. */
   upstreamModel: string;
+  /** The dialect of this model where it is not the provider's for the surface. */
+  dialect?: UpstreamDialect;
   /** Absent when nothing is known; such a route serves BYOK callers only. */
   price?: PriceRow;
   contextLength?: number;
@@ -105,4 +98,6 @@ export interface CatalogSnapshot {
   version: string;
   models: ReadonlyMap<string, CatalogModel>;
   providers: ReadonlyMap<string, Provider>;
+  /** Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids. */
+  aliases?: ReadonlyMap<string, string>;
 }

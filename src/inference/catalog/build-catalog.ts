@@ -1,0 +1,99 @@
+import { providerDefinitions } from "../providers/index.ts";
+import type { Environment } from "../providers/provider-definition.ts";
+import { readBundledFacts } from "./bundled-facts.ts";
+import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
+import { configureModel } from "./configured-model.ts";
+import { configureProvider } from "./configure-provider.ts";
+import type { ConfiguredProvider } from "./configured-provider.ts";
+import { factModel, type FactContext } from "./fact-model.ts";
+import { knownProvider } from "./known-provider.ts";
+import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
+import { factPriceReader } from "./price-rows.ts";
+
+/** What a catalog is built from. */
+export interface CatalogOptions {
+  environment: Environment;
+  /** Parsed `providers:` entries of the configuration, in their order. */
+  configuredProviders: readonly ConfiguredProvider[];
+  /** The built-in simulated provider, where it is on. */
+  simulatedProvider?: ConfiguredProvider;
+  /** When models that only the configuration knows count as added. */
+  nowMs: number;
+  /** Default: the facts that ship with the project. */
+  facts?: CatalogFacts;
+}
+
+/**
+ * The catalog of this process: the facts of the built-in providers, and the configuration over them. A
+ * built-in server of the operator's own machine is in it only when its address is set.
+ */
+export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
+  const facts = options.facts ?? readBundledFacts();
+  const providers = buildProviders(options);
+  const redirected = new Set(
+    options.configuredProviders.filter(({ dialect }) => dialect !== undefined).map(({ id }) => id),
+  );
+  const models = factModels(facts, { priceOf: factPriceReader(facts.snapshot), providers, redirected });
+  for (const entry of entriesOf(options)) addModels(models, entry, { options, providers, redirected });
+  return {
+    version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
+    models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
+    providers,
+    aliases: new Map(Object.entries(facts.aliases).filter(([alias, id]) => models.has(id) && !models.has(alias))),
+  };
+}
+
+const entriesOf = ({ configuredProviders, simulatedProvider }: CatalogOptions): readonly ConfiguredProvider[] =>
+  simulatedProvider === undefined ? configuredProviders : [...configuredProviders, simulatedProvider];
+
+function buildProviders(options: CatalogOptions): Map<string, Provider> {
+  const { environment, configuredProviders, simulatedProvider } = options;
+  const providers = new Map<string, Provider>();
+  for (const definition of providerDefinitions) {
+    const provider = knownProvider(definition, environment);
+    const isConfigured = configuredProviders.some(({ id }) => id === definition.id);
+    if (!definition.local || provider.baseUrl !== undefined || isConfigured) providers.set(provider.id, provider);
+  }
+  for (const entry of configuredProviders) {
+    providers.set(entry.id, configureProvider(entry, { known: providers.get(entry.id), environment }));
+  }
+  if (simulatedProvider !== undefined) {
+    const provider = configureProvider(simulatedProvider, { known: undefined, environment });
+    providers.set(provider.id, { ...provider, simulated: true });
+  }
+  return providers;
+}
+
+/** Rows of one model stand together, since the facts are sorted by id. */
+function factModels({ rows }: CatalogFacts, context: FactContext): Map<string, CatalogModel> {
+  const models = new Map<string, CatalogModel>();
+  let group: FactRow[] = [];
+  const close = (): void => {
+    const model = factModel(group, context);
+    if (model !== undefined) models.set(model.id, model);
+    group = [];
+  };
+  for (const row of rows) {
+    if (group.length > 0 && group[0]?.id !== row.id) close();
+    group.push(row);
+  }
+  close();
+  return models;
+}
+
+function addModels(
+  models: Map<string, CatalogModel>,
+  entry: ConfiguredProvider,
+  context: { options: CatalogOptions; providers: ReadonlyMap<string, Provider>; redirected: ReadonlySet<string> },
+): void {
+  const provider = context.providers.get(entry.id);
+  if (provider === undefined) return;
+  for (const model of entry.models ?? []) {
+    models.set(model.id, configureModel(model, {
+      provider,
+      known: models.get(model.id),
+      redirected: context.redirected.has(entry.id),
+      nowMs: context.options.nowMs,
+    }));
+  }
+}

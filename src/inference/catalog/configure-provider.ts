@@ -1,0 +1,73 @@
+import type { DataPolicy, Provider, Surface, UpstreamDialect, UpstreamTimeouts } from "./model.ts";
+import type { ConfiguredProvider } from "./configured-provider.ts";
+import type { Environment } from "../providers/provider-definition.ts";
+import { bearerHeader, defaultTimeouts } from "./known-provider.ts";
+import { present } from "./present.ts";
+
+/**
+ * A provider of the configuration: its own keys over those of the built-in one of the same id, if there
+ * is one. Without an `api_key` of its own, a new provider serves callers with their own keys alone.
+ */
+export function configureProvider(
+  entry: ConfiguredProvider,
+  { known, environment }: { known: Provider | undefined; environment: Environment },
+): Provider {
+  const baseUrl = resolveReference(entry.base_url, environment)?.replace(/\/+$/, "");
+  return present({
+    ...known,
+    id: entry.id,
+    name: entry.name ?? known?.name ?? entry.id,
+    description: entry.description ?? known?.description,
+    baseUrl: baseUrl ?? known?.baseUrl,
+    // Another address is another server: what the vendor serves elsewhere does not belong to it.
+    surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
+    dialects: entry.dialect === undefined ? known?.dialects ?? dialectsOf("openai-chat") : dialectsOf(entry.dialect),
+    credentialHeader: known?.credentialHeader ?? bearerHeader,
+    apiKey: credentialOf(entry, { known, environment }),
+    headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
+    dataPolicy: { ...known?.dataPolicy, ...dataPolicyOf(entry.data_policy) },
+    timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
+    quirks: known?.quirks ?? {},
+  });
+}
+
+function credentialOf(
+  { api_key: written }: ConfiguredProvider,
+  { known, environment }: { known: Provider | undefined; environment: Environment },
+): string | undefined {
+  if (written === undefined) return known?.apiKey;
+  return resolveReference(written, environment) || (known?.local ? "" : undefined);
+}
+
+const wholeReference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
+
+/** The value that `${NAME}` stands for, undefined when it is not set; other text stands for itself. */
+function resolveReference(text: string | undefined, environment: Environment): string | undefined {
+  const name = text === undefined ? undefined : wholeReference.exec(text)?.[1];
+  return name === undefined ? text : environment[name] || undefined;
+}
+
+/** OpenAI's dialect alone implies OpenAI's other surfaces; any other dialect is one of chat. */
+function dialectsOf(dialect: NonNullable<ConfiguredProvider["dialect"]>): Partial<Record<Surface, UpstreamDialect>> {
+  if (typeof dialect === "object") return present(dialect);
+  return dialect === "openai-chat"
+    ? { chat: dialect, embeddings: "openai-embeddings", moderations: "openai-moderations" }
+    : { chat: dialect };
+}
+
+const dataPolicyOf = (policy: ConfiguredProvider["data_policy"]): DataPolicy => present({
+  zdr: policy?.zdr,
+  dataCollection: policy?.data_collection,
+  distillableText: policy?.distillable_text,
+});
+
+const timeoutsOf = (
+  timeouts: ConfiguredProvider["timeouts_ms"],
+  base: UpstreamTimeouts = defaultTimeouts,
+): UpstreamTimeouts => ({
+  ...base,
+  connectMs: timeouts?.connect ?? base.connectMs,
+  firstTokenMs: timeouts?.first_token ?? base.firstTokenMs,
+  idleMs: timeouts?.idle ?? base.idleMs,
+  totalMs: timeouts?.total ?? base.totalMs,
+});

@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
+import { providerDefinitions } from "../providers/index.ts";
+
+const surfaceSchema = z.enum(["chat", "embeddings", "rerank", "moderations", "decisions", "documents"]);
+
+const chatDialects = ["openai-chat", "anthropic-messages", "openai-responses", "google-generate"] as const;
+
+/** One dialect for a provider, or a dialect for each surface that it offers. */
+const dialectSchema = z.union([
+  z.enum(chatDialects),
+  z.strictObject({
+    chat: z.enum(chatDialects),
+    embeddings: z.enum([
+      "openai-embeddings", "cohere-embed", "voyage-embeddings", "jina-embeddings", "google-embed",
+    ]),
+    rerank: z.enum(["cohere-rerank", "jina-rerank", "voyage-rerank"]),
+    moderations: z.enum(["openai-moderations", "guard-chat"]),
+    decisions: z.enum(["decisions", "chat-logprobs"]),
+    documents: z.enum(["documents-parse"]),
+  }).partial(),
+]);
+
+/** A price as decimal text or number, not negative. */
+const priceSchema = z.union([z.string(), z.number()]).refine(
+  (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n,
+  'must be a decimal number of USD that is not negative, such as "0.50"',
+);
+
+/** USD per million tokens; `request` in USD per request. */
+const pricingSchema = z.strictObject({
+  prompt: priceSchema,
+  completion: priceSchema,
+  cache_read: priceSchema.optional(),
+  cache_write: priceSchema.optional(),
+  cache_write_1h: priceSchema.optional(),
+  reasoning: priceSchema.optional(),
+  image: priceSchema.optional(),
+  audio: priceSchema.optional(),
+  request: priceSchema.optional(),
+});
+
+const reasoningSchema = z.strictObject({
+  levels: z.array(z.string().min(1)).min(1),
+  default: z.string().optional(),
+}).refine(
+  ({ levels, default: chosen }) => chosen === undefined || levels.includes(chosen),
+  { path: ["default"], message: "must be one of the levels" },
+);
+
+const modelSchema = z.strictObject({
+  /** Catalog ids are matched in lower case. */
+  id: z.string().regex(/^[^/\s]+\/\S+$/, "must be written as owner/model").transform((id) => id.toLowerCase()),
+  upstream_model: z.string().min(1).optional(),
+  surface: surfaceSchema.optional(),
+  display_name: z.string().min(1).optional(),
+  context_length: z.int().positive().optional(),
+  max_completion_tokens: z.int().positive().optional(),
+  quantization: z.string().optional(),
+  pricing: pricingSchema.optional(),
+  capabilities: z.array(z.string()).optional(),
+  supported_parameters: z.array(z.string()).optional(),
+  reasoning: reasoningSchema.optional(),
+});
+
+const milliseconds = z.int().positive();
+
+const providerSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be a slug of lower-case letters, digits and dashes"),
+  name: z.string().min(1).optional(),
+  description: z.string().max(200).optional(),
+  base_url: z.string().min(1).optional(),
+  dialect: dialectSchema.optional(),
+  api_key: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  data_policy: z.strictObject({
+    zdr: z.boolean(),
+    data_collection: z.enum(["allow", "deny"]),
+    distillable_text: z.boolean(),
+  }).partial().optional(),
+  timeouts_ms: z.strictObject({
+    connect: milliseconds,
+    first_token: milliseconds,
+    idle: milliseconds,
+    total: milliseconds,
+  }).partial().optional(),
+  models: z.array(modelSchema).optional(),
+});
+
+const isBuiltIn = (id: string): boolean => providerDefinitions.some((definition) => definition.id === id);
+
+/** A `providers:` entry of switchyard.yaml. An id of a built-in provider overrides it; any other adds one. */
+export const configuredProviderSchema = providerSchema.superRefine((provider, context) => {
+  if (provider.base_url === undefined && !isBuiltIn(provider.id)) {
+    const message = `is required: ${provider.id} is not a provider that the gateway knows by itself`;
+    context.addIssue({ code: "custom", path: ["base_url"], message });
+  }
+  const seen = new Set<string>();
+  provider.models?.forEach(({ id }, index) => {
+    if (seen.has(id)) {
+      context.addIssue({ code: "custom", path: ["models", index, "id"], message: `${id} is listed twice` });
+    }
+    seen.add(id);
+  });
+});
+
+export type ConfiguredProvider = z.infer<typeof configuredProviderSchema>;
+export type ConfiguredModel = NonNullable<ConfiguredProvider["models"]>[number];
+export type ConfiguredPricing = NonNullable<ConfiguredModel["pricing"]>;

@@ -1,0 +1,98 @@
+import { providerDefinitions } from "../providers/index.ts";
+import type { ProviderDefinition } from "../providers/provider-definition.ts";
+import type { FactRow } from "./catalog-facts.ts";
+import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamDialect, UpstreamRoute } from "./model.ts";
+import type { FactPriceReader } from "./price-rows.ts";
+import { present } from "./present.ts";
+
+/** What rows of the facts are read with. */
+export interface FactContext {
+  priceOf: FactPriceReader;
+  providers: ReadonlyMap<string, Provider>;
+  /** Providers whose dialect the operator chose, so that the vendor's deviations say nothing. */
+  redirected: ReadonlySet<string>;
+}
+
+const definitions: ReadonlyMap<string, ProviderDefinition> =
+  new Map(providerDefinitions.map((definition) => [definition.id, definition]));
+
+/** The model that rows of one id describe; undefined when none of their providers is there. */
+export function factModel(rows: readonly FactRow[], context: FactContext): CatalogModel | undefined {
+  const main = mainRow(rows);
+  if (main === undefined) return undefined;
+  const routes = rows.flatMap((row) => factRoute(row, main, context) ?? []);
+  if (routes.length === 0) return undefined;
+  return present({
+    id: main.id,
+    displayName: main.name,
+    owner: ownerOf(main.id),
+    surface: main.surface,
+    category: categoryOf(main.surface),
+    contextLength: main.context ?? 0,
+    capabilities: union(rows, ({ capabilities }) => capabilities),
+    supportedParameters: rows.some(({ parameters }) => parameters !== undefined)
+      ? union(rows, ({ parameters }) => parameters ?? [])
+      : undefined,
+    reasoning: reasoningOf(main),
+    addedAtMs: Date.parse(main.released ?? "") || 0,
+    routes,
+  });
+}
+
+/** The part of a catalog id that names the maker. */
+export const ownerOf = (modelId: string): string => modelId.slice(0, modelId.indexOf("/"));
+
+/** What a model of a surface gives back, in the contract's words. */
+export const categoryOf = (surface: Surface): CatalogModel["category"] =>
+  surface === "embeddings" ? "embedding" : "text";
+
+/** The dialect of a vendor's model where it deviates from its provider's. */
+export const deviatingDialect = (providerId: string, upstreamModel: string): UpstreamDialect | "none" | undefined =>
+  definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))?.dialect;
+
+/** The wire name as the vendor's endpoint wants it. */
+export function wireName(providerId: string, upstreamModel: string): string {
+  const prefix = definitions.get(providerId)?.naming.sendWithPrefix;
+  return prefix === undefined || upstreamModel.includes("/") ? upstreamModel : prefix + upstreamModel;
+}
+
+/** Who knows a model best: its maker, then the marketplaces whose lists are kept most carefully. */
+function mainRow(rows: readonly FactRow[]): FactRow | undefined {
+  const by = (matches: (row: FactRow) => boolean): FactRow | undefined => rows.find(matches);
+  return by(({ id, provider }) => definitions.get(provider)?.naming.maker === ownerOf(id))
+    ?? by(({ provider }) => provider === "openrouter")
+    ?? by(({ provider }) => provider !== "vercel" && provider !== "ollama-cloud")
+    ?? rows[0];
+}
+
+function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamRoute | undefined {
+  const provider = context.providers.get(row.provider);
+  if (provider === undefined) return undefined;
+  const deviation = context.redirected.has(row.provider) ? undefined : deviatingDialect(row.provider, row.upstream);
+  if (deviation === "none") return undefined;
+  return present({
+    provider,
+    upstreamModel: wireName(row.provider, row.upstream),
+    dialect: deviation,
+    price: context.priceOf(row),
+    contextLength: row.context,
+    maxCompletionTokens: row.max_output,
+    quantization: row.quantization,
+    supportedParameters: row.parameters,
+    reasoning: sameLevels(row.efforts, main.efforts) ? undefined : reasoningOf(row),
+    reasoningFeature: row.surface === "chat" ? row.capabilities.includes("reasoning") : undefined,
+  });
+}
+
+const reasoningOf = ({ efforts }: FactRow): ReasoningLevels | undefined =>
+  efforts === undefined ? undefined : { levels: efforts };
+
+const sameLevels = (left: readonly string[] | undefined, right: readonly string[] | undefined): boolean =>
+  left?.join() === right?.join();
+
+/** Every value once, in the order of the first row that has it. */
+function union(rows: readonly FactRow[], valuesOf: (row: FactRow) => readonly string[]): readonly string[] {
+  const [first] = rows;
+  if (rows.length === 1 && first !== undefined) return valuesOf(first);
+  return [...new Set(rows.flatMap(valuesOf))];
+}

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { GatewayError } from "../../platform/lib/errors.ts";
+
+export type ModelSort = "added" | "usage" | "name";
+
+/** Filters and order of `GET /models`, read from its query string. */
+export interface ModelListQuery {
+  /** Also models that the caller cannot reach. */
+  all: boolean;
+  /** A provider's slug or name, or the owner of models. */
+  provider?: string;
+  category?: string;
+  minContext?: number;
+  /** Every one of these, in the catalog's spelling. */
+  capabilities: readonly string[];
+  sort?: ModelSort;
+}
+
+const sortNames: Readonly<Record<string, ModelSort>> = {
+  added: "added", newest: "added", new: "added", created: "added",
+  usage: "usage", top: "usage", "top-usage": "usage", popular: "usage",
+  name: "name", id: "name",
+};
+
+const minContextSchema = z.coerce.number().int().nonnegative();
+
+/** Reads the query string of `GET /models`; throws `bad_request` with the parameter that cannot be read. */
+export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery {
+  const provider = text(parameters, "provider");
+  const category = text(parameters, "category")?.toLowerCase();
+  const minContext = minContextOf(text(parameters, "min_context"));
+  const sort = sortOf(text(parameters, "sort"));
+  return {
+    all: wantsAll(parameters),
+    capabilities: capabilitiesOf(parameters),
+    ...(provider !== undefined && { provider }),
+    ...(category !== undefined && { category }),
+    ...(minContext !== undefined && { minContext }),
+    ...(sort !== undefined && { sort }),
+  };
+}
+
+const text = (parameters: URLSearchParams, name: string): string | undefined => parameters.get(name)?.trim() || undefined;
+
+const wantsAll = (parameters: URLSearchParams): boolean =>
+  ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "")
+  || ["unavailable", "all"].includes(text(parameters, "include")?.toLowerCase() ?? "");
+
+/** `capability` may be repeated; `supported` is its older form with commas. */
+function capabilitiesOf(parameters: URLSearchParams): string[] {
+  const written = [...parameters.getAll("capability"), ...parameters.getAll("supported")];
+  const names = written.flatMap((list) => list.split(",")).map((name) => name.trim()).filter((name) => name !== "");
+  return [...new Set(names.map(capabilitySlug))];
+}
+
+/** `function_calling` and `Function-Calling` mean `function-calling`. */
+export const capabilitySlug = (name: string): string => name.toLowerCase().replaceAll("_", "-");
+
+function minContextOf(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined;
+  const parsed = minContextSchema.safeParse(written);
+  if (parsed.success) return parsed.data;
+  throw new GatewayError("bad_request", "min_context must be a number of tokens, such as 128000.", { param: "min_context" });
+}
+
+function sortOf(written: string | undefined): ModelSort | undefined {
+  if (written === undefined) return undefined;
+  const sort = sortNames[written.toLowerCase()];
+  if (sort !== undefined) return sort;
+  throw new GatewayError("bad_request", "sort must be added, usage or name.", { param: "sort" });
+}

@@ -1,0 +1,94 @@
+import type { CatalogModel, ReasoningLevels, UpstreamRoute } from "./model.ts";
+import { byokPricing, cheapestPrice, managedPricing, routePricing, type ModelPricing } from "./model-pricing.ts";
+import { present } from "./present.ts";
+
+/** A model as `GET /models` shows it. */
+export interface ModelObject {
+  id: string;
+  object: "model";
+  display_name: string;
+  provider: string;
+  providers: string[];
+  category: CatalogModel["category"];
+  context_length: number;
+  pricing: ModelPricing;
+  capabilities: readonly string[];
+  links: { details: string; metrics: string };
+  reasoning?: ReasoningLevels;
+  supported_parameters?: readonly string[];
+  top_provider: { max_completion_tokens: number | null };
+  per_upstream: UpstreamObject[];
+  description?: string;
+  /** Unix seconds; absent when unknown. */
+  created?: number;
+  coming_soon?: true;
+}
+
+/** A route as a model object shows it. */
+export interface UpstreamObject {
+  provider: string;
+  reasoning?: ReasoningLevels;
+  features: { reasoning?: boolean };
+  supported_parameters?: readonly string[];
+  context: { context_length?: number; max_completion_tokens?: number };
+  pricing?: Record<string, number>;
+  quantization?: string;
+  data_policy: { zdr?: boolean; data_collection?: "allow" | "deny"; distillable_text?: boolean };
+  billing?: "byok";
+}
+
+/** How a caller sees a model. */
+export interface ModelView {
+  /** Whether the gateway serves and bills this caller through a route; routes that it does not are BYOK. */
+  reachable(route: UpstreamRoute): boolean;
+}
+
+/** A catalog model in the contract's shape. */
+export function modelObject(model: CatalogModel, { reachable }: ModelView): ModelObject {
+  const reached = model.routes.filter(reachable);
+  const price = cheapestPrice(reached);
+  const details = `/api/v1/models/${model.id}`;
+  return present({
+    id: model.id,
+    object: "model" as const,
+    display_name: model.displayName,
+    provider: model.owner,
+    providers: [...new Set(model.routes.map(({ provider }) => provider.id))],
+    category: model.category,
+    context_length: model.contextLength,
+    pricing: price === undefined ? byokPricing(cheapestPrice(model.routes)) : managedPricing(price),
+    capabilities: model.capabilities,
+    links: { details, metrics: `${details}/metrics` },
+    reasoning: model.reasoning,
+    supported_parameters: model.supportedParameters,
+    top_provider: { max_completion_tokens: strictestCap(model.routes) },
+    per_upstream: model.routes.map((route) => upstreamObject(route, reached.includes(route))),
+    description: model.description,
+    created: model.addedAtMs > 0 ? Math.floor(model.addedAtMs / 1000) : undefined,
+    coming_soon: model.comingSoon ? true as const : undefined,
+  });
+}
+
+function upstreamObject(route: UpstreamRoute, reached: boolean): UpstreamObject {
+  const { zdr, dataCollection, distillableText } = route.provider.dataPolicy;
+  return present({
+    provider: route.provider.id,
+    reasoning: route.reasoning,
+    features: present({ reasoning: route.reasoningFeature }),
+    supported_parameters: route.supportedParameters,
+    context: present({
+      context_length: route.contextLength,
+      max_completion_tokens: route.maxCompletionTokens,
+    }),
+    pricing: route.price === undefined ? undefined : routePricing(route.price),
+    quantization: route.quantization,
+    data_policy: present({ zdr, data_collection: dataCollection, distillable_text: distillableText }),
+    billing: reached ? undefined : "byok" as const,
+  });
+}
+
+/** The lowest cap that any route declares, null when none does. */
+function strictestCap(routes: readonly UpstreamRoute[]): number | null {
+  const caps = routes.flatMap(({ maxCompletionTokens }) => maxCompletionTokens ?? []);
+  return caps.length === 0 ? null : Math.min(...caps);
+}

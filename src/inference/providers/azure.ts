@@ -1,0 +1,26 @@
+import { hostFrom, type ProviderDefinition } from "./provider-definition.ts";
+
+/** Azure. Source: https://azure.microsoft.com/products/ai-foundry */
+export const azure = {
+  id: "azure",
+  name: "Azure",
+  description: "OpenAI and partner models deployed in an Azure resource of one's own.",
+  website: "https://azure.microsoft.com/products/ai-foundry",
+  // The v1 API, which needs no `api-version`. Deployments are expected to bear their models' names.
+  baseUrl: (environment) => {
+    const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
+    return resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`;
+  },
+  credentialVariables: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
+  credentialHeader: { name: "api-key", prefix: "" },
+  dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
+  // Claude has an endpoint of its own; the router bills by what it picks; the instruct model
+  // completes text and does not chat.
+  deviatingModels: [
+    { match: /^claude-/, dialect: "anthropic-messages" },
+    { match: /^(?:gpt-3\.5-turbo-instruct|model-router)$/, dialect: "none" },
+    { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
+  ],
+  quirks: { maxTokensField: "max_completion_tokens" },
+  naming: {},
+} satisfies ProviderDefinition;

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { providerDefinitions } from "./index.ts";
+import type { Environment, ProviderDefinition } from "./provider-definition.ts";
+
+const definitionOf = (id: string): ProviderDefinition => {
+  const definition = providerDefinitions.find((candidate) => candidate.id === id);
+  if (definition === undefined) throw new Error(`no provider ${id}`);
+  return definition;
+};
+
+const baseUrlOf = (id: string, environment: Environment): string | undefined => {
+  const { baseUrl } = definitionOf(id);
+  return typeof baseUrl === "string" ? baseUrl : baseUrl(environment);
+};
+
+test("slugs are unique, clean and in alphabetical order", () => {
+  const ids = providerDefinitions.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toEqual(ids.toSorted());
+  for (const id of ids) expect(id).toMatch(/^[a-z0-9][a-z0-9-]*$/);
+});
+
+test("every vendor of the facts source is known", () => {
+  const factsIds = new Set(providerDefinitions.map(({ id, factsId }) => factsId ?? id));
+  const expected = [
+    "openai", "anthropic", "google", "google-vertex", "google-vertex-anthropic", "azure", "amazon-bedrock", "mistral",
+    "deepseek", "xai", "groq", "togetherai", "fireworks-ai", "cerebras", "openrouter", "cohere", "perplexity",
+    "deepinfra", "nvidia", "novita-ai", "moonshotai", "zai", "alibaba", "minimax", "huggingface", "baseten", "nebius",
+    "siliconflow", "inference", "friendli", "chutes", "scaleway", "ovhcloud", "stepfun", "upstage", "venice", "wandb",
+    "cloudflare-workers-ai", "ollama-cloud", "lmstudio", "github-models", "vercel", "databricks", "inception", "morph",
+  ];
+  expect(expected.filter((id) => !factsIds.has(id))).toEqual([]);
+});
+
+describe.each(providerDefinitions.map((definition) => [definition.id, definition] as const))("%s", (_, definition) => {
+  test("says what it is in at most 200 characters", () => {
+    expect(definition.description.length).toBeWithin(10, 201);
+    expect(definition.website).toStartWith("https://");
+  });
+
+  test("offers a surface, and its fixed address is one that paths can follow", () => {
+    expect(Object.keys(definition.dialects).length).toBeGreaterThan(0);
+    if (typeof definition.baseUrl === "string") expect(definition.baseUrl).toMatch(/^https:\/\/[^/]+.*[^/]$/);
+  });
+
+  test("names where its credential comes from", () => {
+    expect(definition.credentialVariables.length).toBeGreaterThan(0);
+  });
+});
+
+describe("addresses that depend on the account", () => {
+  test.each<[string, Environment, string | undefined]>([
+    ["azure", {}, undefined],
+    ["azure", { AZURE_RESOURCE_NAME: "acme" }, "https://acme.openai.azure.com/openai/v1"],
+    ["amazon-bedrock", {}, "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1"],
+    ["amazon-bedrock", { AWS_REGION: "eu-west-1" }, "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"],
+    ["databricks", {}, undefined],
+    ["databricks", { DATABRICKS_HOST: "https://a.cloud.databricks.com/" }, "https://a.cloud.databricks.com/ai-gateway/mlflow/v1"],
+    ["cloudflare", {}, undefined],
+    ["cloudflare", { CLOUDFLARE_ACCOUNT_ID: "c0" }, "https://api.cloudflare.com/client/v4/accounts/c0/ai/v1"],
+    ["google-vertex", {}, undefined],
+    [
+      "google-vertex", { GOOGLE_VERTEX_PROJECT: "p" },
+      "https://aiplatform.googleapis.com/v1/projects/p/locations/global/endpoints/openapi",
+    ],
+    [
+      "google-vertex-anthropic", { GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "us-east5" },
+      "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models",
+    ],
+    ["ollama", {}, undefined],
+    ["ollama", { OLLAMA_BASE_URL: "http://127.0.0.1:11434/v1/" }, "http://127.0.0.1:11434/v1"],
+    ["vllm", { VLLM_BASE_URL: " " }, undefined],
+    ["lm-studio", { LMSTUDIO_BASE_URL: "http://127.0.0.1:1234/v1" }, "http://127.0.0.1:1234/v1"],
+  ])("%s with %p", (id, environment, expected) => {
+    expect(baseUrlOf(id, environment)).toBe(expected);
+  });
+});
+
+describe("models that do not answer on chat completions", () => {
+  const dialectOf = (id: string, model: string): string | undefined =>
+    definitionOf(id).deviatingModels?.find(({ match }) => match.test(model))?.dialect;
+
+  test.each([
+    ["openai", "gpt-5.4-pro", "openai-responses"],
+    ["openai", "gpt-5.1-codex-mini", "openai-responses"],
+    ["openai", "o3-deep-research", "openai-responses"],
+    ["openai", "gpt-5.4", undefined],
+    ["azure", "claude-sonnet-4-5", "anthropic-messages"],
+    ["azure", "deepseek-v4-pro", undefined],
+    ["amazon-bedrock", "global.anthropic.claude-opus-4-8", "anthropic-messages"],
+    ["amazon-bedrock", "openai.gpt-oss-120b-1:0", undefined],
+    ["amazon-bedrock", "us.meta.llama4-scout-17b-instruct-v1:0", "none"],
+    ["openrouter", "~anthropic/claude-opus-latest", "none"],
+  ])("%s %s", (id, model, expected) => {
+    expect(dialectOf(id, model)).toBe(expected as string);
+  });
+});

@@ -1,0 +1,25 @@
+import type { ProviderDefinition } from "./provider-definition.ts";
+
+/** OpenAI. Source: https://platform.openai.com */
+export const openai = {
+  id: "openai",
+  name: "OpenAI",
+  description: "Maker of the GPT and o-series models, served from its own platform.",
+  website: "https://platform.openai.com",
+  baseUrl: "https://api.openai.com/v1",
+  credentialVariables: ["OPENAI_API_KEY"],
+  dialects: {
+    chat: "openai-chat",
+    embeddings: "openai-embeddings",
+    moderations: "openai-moderations",
+  },
+  // These answer on /v1/responses only; see the "Endpoints" part of each model page.
+  deviatingModels: [
+    { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
+  ],
+  // Kept for 30 days to watch for abuse, unless a contract says otherwise.
+  dataPolicy: { zdr: false },
+  // Reasoning models answer 400 to `max_tokens`.
+  quirks: { maxTokensField: "max_completion_tokens" },
+  naming: { maker: "openai" },
+} satisfies ProviderDefinition;

@@ -1,0 +1,99 @@
+/** Inference surfaces that a model is served on. */
+export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
+
+/** Wire formats spoken by upstreams. */
+export type UpstreamDialect =
+  | "openai-chat" | "anthropic-messages" | "openai-responses" | "google-generate"
+  | "openai-embeddings" | "cohere-embed" | "voyage-embeddings" | "jina-embeddings" | "google-embed"
+  | "cohere-rerank" | "jina-rerank" | "voyage-rerank"
+  | "openai-moderations" | "guard-chat" | "decisions" | "chat-logprobs" | "documents-parse";
+
+/** What a provider does with what it is sent; an absent answer is not known. */
+export interface DataPolicy {
+  zdr?: boolean;
+  dataCollection?: "allow" | "deny";
+  distillableText?: boolean;
+}
+
+/** Named deviations of a vendor from the dialect it speaks. Absent means it does as the dialect says. */
+export interface ProviderQuirks {
+  /** The vendor wants `max_tokens` where today's OpenAI wants `max_completion_tokens`, or the reverse. */
+  maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /** The vendor answers 400 to `stream_options`; usage comes by itself or not at all. */
+  noStreamOptions?: boolean;
+}
+
+/** How a credential travels, such as header `authorization` with prefix `Bearer `. */
+export interface CredentialHeader {
+  name: string;
+  prefix: string;
+}
+
+/** Environment variables by name, as the process was started with. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How the vendor's wire names tell who made a model. */
+export interface ModelNaming {
+  /** The maker of every model that has a bare name; absent means that the name itself tells. */
+  maker?: string;
+  /** What stands between maker and model where it is no slash. */
+  separator?: ".";
+  /** Taken off the front of a wire name before it is read; the first that fits. */
+  strip?: readonly string[];
+  /** What stands for the decimal point in version numbers, such as `p` in `glm-5p1`. */
+  decimalPoint?: "p" | "-";
+  /** Put before bare wire names when they are sent. */
+  sendWithPrefix?: string;
+}
+
+/** Models that the vendor does not serve in its usual chat dialect. */
+export interface ModelDeviation {
+  /** Tested against the wire name. */
+  match: RegExp;
+  /** The dialect they are served in; `none` where no dialect here reaches them at the provider's address. */
+  dialect: UpstreamDialect | "none";
+}
+
+/** What is known of a vendor before any configuration: data, and its deviations by name. */
+export interface ProviderDefinition {
+  /** Slug; what `provider.order`, `only` and `ignore` match. */
+  id: string;
+  name: string;
+  /** At most 200 characters. */
+  description: string;
+  website: string;
+  /** Without a trailing slash; a function where the address depends on the account. */
+  baseUrl: string | ((environment: Environment) => string | undefined);
+  /** Addresses of surfaces that are served elsewhere. */
+  surfaceBaseUrls?: Partial<Record<Surface, string>>;
+  /** Environment variables that may hold the credential; the first that is set counts. */
+  credentialVariables: readonly string[];
+  /** Default `authorization: Bearer `. */
+  credentialHeader?: CredentialHeader;
+  /** Further headers that the vendor requires. */
+  headers?: Readonly<Record<string, string>>;
+  /** Dialect by surface; a surface that is absent is not offered. */
+  dialects: Partial<Record<Surface, UpstreamDialect>>;
+  deviatingModels?: readonly ModelDeviation[];
+  /** Only what the vendor states in public; defaults of its terms, not of special contracts. */
+  dataPolicy?: DataPolicy;
+  quirks?: ProviderQuirks;
+  naming: ModelNaming;
+  /** Id of the vendor in the facts source, where it differs from `id`. */
+  factsId?: string;
+  /** True for servers on the operator's own machines: no key needed, active once their address is set. */
+  local?: true;
+}
+
+/** The value of the first variable that is set to something; undefined when none is. */
+export function firstSet(environment: Environment, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = environment[name]?.trim();
+    if (value) return value;
+  }
+  return undefined;
+}
+
+/** A host name or address part from a variable: without scheme and without slashes at the end. */
+export const hostFrom = (environment: Environment, names: readonly string[]): string | undefined =>
+  firstSet(environment, names)?.replace(/^https?:\/\//, "").replace(/\/+$/, "");

@@ -1,0 +1,17 @@
+import { firstSet, type ProviderDefinition } from "./provider-definition.ts";
+
+/** vLLM. Source: https://docs.vllm.ai */
+export const vllm = {
+  id: "vllm",
+  name: "vLLM",
+  description: "A vLLM server of the operator's own.",
+  website: "https://docs.vllm.ai",
+  // With the path, such as `http://127.0.0.1:8000/v1`.
+  baseUrl: (environment) => firstSet(environment, ["VLLM_BASE_URL"])?.replace(/\/+$/, ""),
+  credentialVariables: ["VLLM_API_KEY"],
+  dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
+  // Runs on the operator's own machines.
+  dataPolicy: { zdr: true, dataCollection: "deny" },
+  naming: {},
+  local: true,
+} satisfies ProviderDefinition;

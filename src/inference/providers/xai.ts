@@ -1,0 +1,18 @@
+import type { ProviderDefinition } from "./provider-definition.ts";
+
+/** xAI. Source: https://x.ai */
+export const xai = {
+  id: "xai",
+  name: "xAI",
+  description: "Maker of the Grok models, served from its own platform.",
+  website: "https://x.ai",
+  baseUrl: "https://api.x.ai/v1",
+  credentialVariables: ["XAI_API_KEY"],
+  dialects: { chat: "openai-chat" },
+  // Multi-agent models answer on /v1/responses only.
+  deviatingModels: [
+    { match: /multi-agent/, dialect: "openai-responses" },
+  ],
+  quirks: { maxTokensField: "max_completion_tokens" },
+  naming: { maker: "x-ai" },
+} satisfies ProviderDefinition;
