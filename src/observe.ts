@@ -89,7 +89,7 @@ function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: 
       [genAi.usageInputTokens]: record.promptTokens,
       [genAi.usageOutputTokens]: record.completionTokens,
     },
-    attempts: tracedAttempts(detail.attempts, startMs + (timing.firstSendMs - timing.startedMs)),
+    attempts: tracedAttempts(record.attempts, startMs + (timing.firstSendMs - timing.startedMs)),
     ...(record.status === "completed" ? {} : { error: { type: record.status } }),
   };
 }

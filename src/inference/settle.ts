@@ -1,4 +1,4 @@
-import { chargeFor, effectivePrice, type PriceRow } from "../account/ledger/price.ts";
+import { chargeFor, effectivePrice, type PriceRow, type PriceVector } from "../account/ledger/price.ts";
 import type { PostedCharge } from "../account/ledger/ledger.ts";
 import { generationRow, type AttemptRecord, type GenerationRecord } from "../insights/generation-record.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
@@ -81,10 +81,18 @@ async function awaitPosting(
   }
 }
 
+/** Texts of price vectors, which are the same objects for as long as a catalog lives. */
+const priceTexts = new WeakMap<PriceVector, Record<string, string>>();
+
 function priceText(row: PriceRow | undefined, inputTokens: number): Record<string, string> | null {
   if (row === undefined) return null;
   const vector = effectivePrice(row, inputTokens);
-  return Object.fromEntries(Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]));
+  let text = priceTexts.get(vector);
+  if (text === undefined) {
+    text = Object.fromEntries(Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]));
+    priceTexts.set(vector, text);
+  }
+  return text;
 }
 
 function generationRecord(
@@ -112,6 +120,7 @@ function generationRecord(
     completionTokens: totalOutputTokens(metered.usage),
     costNanoUsd: posted.chargedNano,
     latencyMs: Math.round(nowMs - timing.startedMs),
+    attempts: settlement.attempts,
     firstTokenMs: timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
     detail: {
       usage: { ...metered.usage },
@@ -122,8 +131,6 @@ function generationRecord(
       price: priceText(price, promptTokens),
       holdNanoUsd: String(posted.heldNano),
       ...(posted.uncollectedNano > 0n ? { uncollectedNanoUsd: String(posted.uncollectedNano) } : {}),
-      attempts: settlement.attempts,
-      credentialSource: "platform",
       ...(call.origin === undefined ? {} : { origin: call.origin }),
       ...(call.appTitle === undefined ? {} : { appTitle: call.appTitle }),
       ...(typeof call.body["session_id"] === "string" ? { sessionId: call.body["session_id"] } : {}),

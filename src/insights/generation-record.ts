@@ -36,6 +36,7 @@ export interface GenerationRecord {
   latencyMs: number;
   /** Until the first content of a stream, in milliseconds; null for whole answers. */
   firstTokenMs: number | null;
+  attempts: readonly AttemptRecord[];
   detail: GenerationDetail;
 }
 
@@ -49,8 +50,8 @@ export interface GenerationDetail {
   price: Record<string, string> | null;
   holdNanoUsd: string;
   uncollectedNanoUsd?: string;
-  attempts: readonly AttemptRecord[];
-  credentialSource: string;
+  /** Absent where the platform's own credential served. */
+  credentialSource?: string;
   origin?: string;
   appTitle?: string;
   sessionId?: string;
@@ -76,6 +77,25 @@ export const generationRow = (record: GenerationRecord): CommitUnit["inserts"][n
     record.id, record.createdAtMs, record.workspaceId, record.keyId, record.surface, record.requestedModel, record.model,
     record.provider, record.upstreamModel, record.upstreamId, record.status, record.finishReason, record.streamed ? 1 : 0,
     record.promptTokens, record.completionTokens, Number(record.costNanoUsd), record.latencyMs, record.firstTokenMs,
-    JSON.stringify(record.detail),
+    detailText(record),
   ],
 });
+
+/** Whether the attempts say no more than the record's own columns do. */
+const isPlain = (attempts: readonly AttemptRecord[]): boolean =>
+  attempts.length === 1 && attempts[0]?.outcome === "served" && attempts[0].status === 200;
+
+/** The detail as it is stored. A single attempt that served is not written: the columns say it all. */
+const detailText = ({ attempts, detail }: GenerationRecord): string =>
+  JSON.stringify(isPlain(attempts) ? detail : { ...detail, attempts });
+
+/** Attempts of a stored record: those that were written, or the single one that the columns describe. */
+export function storedAttempts(
+  written: readonly AttemptRecord[] | undefined,
+  columns: Pick<GenerationRecord, "provider" | "model" | "upstreamModel" | "latencyMs">,
+): readonly AttemptRecord[] {
+  return written ?? [{
+    provider: columns.provider, model: columns.model, upstreamModel: columns.upstreamModel, status: 200, outcome: "served", reason: null,
+    durationMs: columns.latencyMs,
+  }];
+}

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { GenerationDetail, GenerationRecord } from "./generation-record.ts";
+import { storedAttempts, type AttemptRecord, type GenerationDetail, type GenerationRecord } from "./generation-record.ts";
 
 export interface GenerationTables {
   generations: {
@@ -49,6 +49,7 @@ export class GenerationStore {
     const row = await this.database.selectFrom("generations").selectAll()
       .where("id", "=", generationIdOf(id)).where("workspace_id", "=", workspaceId).executeTakeFirst();
     if (row === undefined) return undefined;
+    const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & { attempts?: AttemptRecord[] };
     return {
       id: row.id,
       createdAtMs: row.created_at_ms,
@@ -68,7 +69,10 @@ export class GenerationStore {
       costNanoUsd: BigInt(row.cost_nano),
       latencyMs: row.latency_ms,
       firstTokenMs: row.first_token_ms,
-      detail: JSON.parse(row.detail) as GenerationDetail,
+      attempts: storedAttempts(attempts, {
+        provider: row.provider, model: row.model, upstreamModel: row.upstream_model, latencyMs: row.latency_ms,
+      }),
+      detail,
     };
   }
 }

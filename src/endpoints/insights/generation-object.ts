@@ -50,7 +50,7 @@ export function generationObject(record: GenerationRecord): Record<string, unkno
     total_cost: cost,
     usage: cost,
     is_byok: detail.credentialSource === "own_byok",
-    credential_source: detail.credentialSource,
+    credential_source: detail.credentialSource ?? "platform",
     tokens_prompt: record.promptTokens,
     tokens_completion: record.completionTokens,
     native_tokens_prompt: record.promptTokens,
@@ -65,7 +65,7 @@ export function generationObject(record: GenerationRecord): Record<string, unkno
     usage_estimated: detail.usageEstimated ?? false,
     usage_clamped: detail.usageClamped ?? false,
     upstream_inference_cost: detail.upstreamCostUsd ?? null,
-    attempts: detail.attempts.map((attempt) => ({
+    attempts: record.attempts.map((attempt) => ({
       provider: attempt.provider, model: attempt.model, upstream_model: attempt.upstreamModel, status: attempt.status,
       outcome: attempt.outcome, reason: attempt.reason, duration_ms: attempt.durationMs,
     })),

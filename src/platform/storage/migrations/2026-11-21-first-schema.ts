@@ -48,8 +48,9 @@ const tables: readonly TableDefinition[] = [
   },
   {
     name: "transfers",
+    clustered: true,
     columns: {
-      id: "text primary key",
+      id: "text not null primary key",
       debit_account: "text not null",
       credit_account: "text not null",
       amount_nano: "integer not null check (amount_nano > 0)",
@@ -61,6 +62,7 @@ const tables: readonly TableDefinition[] = [
   { name: "ledger_accounts", columns: { id: "text primary key", balance_nano: "integer not null" } },
   {
     name: "key_spend_hours",
+    clustered: true,
     columns: {
       key_id: "text not null",
       workspace_id: "text not null",
@@ -72,8 +74,10 @@ const tables: readonly TableDefinition[] = [
   },
   {
     name: "generations",
+    clustered: true,
+    constraints: ["primary key (workspace_id, id)"],
     columns: {
-      id: "text primary key",
+      id: "text not null",
       created_at_ms: "integer not null",
       workspace_id: "text not null",
       key_id: "text not null",
@@ -102,6 +106,5 @@ export const firstSchema: Migration = {
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
     await sql`create index llm_keys_by_workspace on llm_keys (workspace_id, created_at_ms)`.execute(database);
-    await sql`create index generations_by_workspace on generations (workspace_id, id)`.execute(database);
   },
 };

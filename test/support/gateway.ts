@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp, type App } from "../../src/app.ts";
+import type { AppSettings } from "../../src/app-settings.ts";
+import { listen } from "../../src/http/listen.ts";
+import { configuredProviderSchema, type ConfiguredProvider } from "../../src/inference/catalog/configured-provider.ts";
+import { createLogger } from "../../src/platform/telemetry/logger.ts";
+import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
+import { createTracing } from "../../src/platform/telemetry/tracing.ts";
+
+export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
+export const testManagementKey = "ak_test_management_key_with_all_scopes";
+
+/** A `providers:` entry as switchyard.yaml would have it, checked by the same schema. */
+export const provider = (entry: unknown): ConfiguredProvider => configuredProviderSchema.parse(entry);
+
+/** An openai-chat provider named `acme` at an address, serving `acme/large` for 0.50 and 1.50 USD per million tokens. */
+export const acme = (baseUrl: string, changes: Record<string, unknown> = {}): ConfiguredProvider => provider({
+  id: "acme", name: "Acme Inference", base_url: baseUrl, dialect: "openai-chat", api_key: "upstream-secret",
+  models: [{ id: "acme/large", upstream_model: "large-v2", context_length: 131072, pricing: { prompt: "0.50", completion: "1.50" } }],
+  ...changes,
+});
+
+export interface TestGateway {
+  app: App;
+  /** `http://127.0.0.1:PORT/api/v1`. */
+  baseUrl: string;
+  origin: string;
+  metrics: Metrics;
+  /** Lines that were logged. */
+  logLines: string[];
+  /** POSTs JSON (or raw text) with the test's LLM key. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+/** A gateway in this process on a port of its own and an empty SQLite database that is removed afterwards. */
+export async function startGateway(changes: Partial<AppSettings> = {}): Promise<TestGateway> {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
+  const logLines: string[] = [];
+  const metrics = createMetrics();
+  const app = await createApp({
+    version: "0.0.0-test", storageUrl: `sqlite:${join(directory, "test.db")}`, durability: "process",
+    encryptionKey: new Uint8Array(32).fill(7), environment: {}, providers: [], sandbox: false, plans: {},
+    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: 10_000_000_000n, plan: "enterprise" },
+    trustProxy: false, disconnect: "abort", metricsElsewhere: false, publicUrl: "http://127.0.0.1",
+    ...changes,
+  }, {
+    logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
+    metrics,
+    tracing: createTracing({ serviceName: "test", version: "0" }),
+  });
+  const server = listen({ host: "127.0.0.1", port: 0, ...app });
+  const origin = `http://127.0.0.1:${server.port}`;
+  const baseUrl = `${origin}/api/v1`;
+  return {
+    app, baseUrl, origin, metrics, logLines,
+    post: (path, body, init = {}) => fetch(baseUrl + path, {
+      method: "POST",
+      ...init,
+      headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json", ...(init.headers as Record<string, string>) },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    }),
+    get: (path, headers = {}) => fetch(baseUrl + path, { headers: { authorization: `Bearer ${testLlmKey}`, ...headers } }),
+    async stop() {
+      await server.stop(true);
+      await app.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
