@@ -1,0 +1,166 @@
+import type { Clock } from "../lib/clock.ts";
+import type { CommitQueue, CommitUnit } from "./commit-queue.ts";
+import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
+import { StorageUnavailableError } from "./storage-error.ts";
+
+/** A unit of a batch that was refused, by its position in the batch; nothing of it stands. */
+export interface UnitFailure {
+  index: number;
+  error: Error;
+}
+
+/** Where batches go. One batch is under way at a time. */
+export interface BatchWriter {
+  /** Undefined when a batch can be written now; else resolves when it is worth asking again. */
+  whenReady(): Promise<void> | undefined;
+  /** Writes a batch and resolves once the fate of every unit is known: durable, or among the failures. */
+  write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]>;
+}
+
+export interface GroupCommitOptions {
+  pack: UnitPacker;
+  writer: BatchWriter;
+  clock: Clock;
+  /** How long a unit may wait to be sent before it is refused. */
+  maxWaitMs?: number;
+  maxBatchUnits?: number;
+  /** Above this many waiting units new ones are refused at once. */
+  maxPendingUnits?: number;
+}
+
+interface Entry {
+  unit: PackedUnit;
+  sequence: number;
+  acceptedAtMs: number;
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+interface FlushWaiter {
+  lastSequence: number;
+  resolve: () => void;
+}
+
+/**
+ * Natural group commit: while one batch is being written, the units that arrive form the next. An
+ * idle queue writes at the end of the current microtask run, so a lone unit waits for nothing.
+ */
+export class GroupCommitQueue implements CommitQueue {
+  readonly #pack: UnitPacker;
+  readonly #writer: BatchWriter;
+  readonly #clock: Clock;
+  readonly #maxWaitMs: number;
+  readonly #maxBatchUnits: number;
+  readonly #maxPendingUnits: number;
+  #waiting: Entry[] = [];
+  #inFlight: Entry[] = [];
+  #lastSequence = 0;
+  #flushWaiters: FlushWaiter[] = [];
+  #expiryTimer: ReturnType<typeof setTimeout> | undefined;
+  #draining = false;
+  #closed = false;
+
+  constructor(options: GroupCommitOptions) {
+    this.#pack = options.pack;
+    this.#writer = options.writer;
+    this.#clock = options.clock;
+    this.#maxWaitMs = options.maxWaitMs ?? 5_000;
+    this.#maxBatchUnits = options.maxBatchUnits ?? 1_024;
+    this.#maxPendingUnits = options.maxPendingUnits ?? 100_000;
+  }
+
+  get pendingCount(): number {
+    return this.#inFlight.length + this.#waiting.length;
+  }
+
+  commit(unit: CommitUnit): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) throw new StorageUnavailableError("the storage is closed");
+      if (this.pendingCount >= this.#maxPendingUnits) throw new StorageUnavailableError("too many commits are waiting");
+      const acceptedAtMs = this.#clock.monotonicMs();
+      this.#waiting.push({ unit: this.#pack(unit), sequence: ++this.#lastSequence, acceptedAtMs, resolve, reject });
+      if (this.#expiryTimer === undefined) this.#watchExpiry();
+      if (!this.#draining) void this.#drain();
+    });
+  }
+
+  flush(): Promise<void> {
+    if (this.pendingCount === 0) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#flushWaiters.push({ lastSequence: this.#lastSequence, resolve });
+    return promise;
+  }
+
+  /** Refuses new units and resolves when every accepted one is settled. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.flush();
+  }
+
+  async #drain(): Promise<void> {
+    this.#draining = true;
+    await null;
+    while (this.#waiting.length > 0) {
+      const ready = this.#writer.whenReady();
+      if (ready) await ready;
+      else await this.#writeBatch();
+    }
+    this.#draining = false;
+  }
+
+  #takeBatch(): Entry[] {
+    const taken = this.#waiting;
+    if (taken.length <= this.#maxBatchUnits) {
+      this.#waiting = [];
+      return taken;
+    }
+    return taken.splice(0, this.#maxBatchUnits);
+  }
+
+  async #writeBatch(): Promise<void> {
+    const batch = this.#takeBatch();
+    this.#inFlight = batch;
+    try {
+      this.#settle(batch, await this.#writer.write(batch.map((entry) => entry.unit)));
+    } catch (error) {
+      const cause = error instanceof Error ? error : new Error(String(error));
+      this.#settle(batch, batch.map((_, index) => ({ index, error: cause })));
+    }
+  }
+
+  #settle(batch: Entry[], failures: readonly UnitFailure[]): void {
+    for (const { index, error } of failures) batch[index]?.reject(error);
+    // Resolving a promise that was rejected a line above has no effect.
+    for (const entry of batch) entry.resolve();
+    this.#inFlight = [];
+    this.#releaseFlushes();
+  }
+
+  #releaseFlushes(): void {
+    const oldest = this.#inFlight[0] ?? this.#waiting[0];
+    const settledUpTo = oldest ? oldest.sequence - 1 : this.#lastSequence;
+    while (this.#flushWaiters[0] && this.#flushWaiters[0].lastSequence <= settledUpTo) {
+      this.#flushWaiters.shift()?.resolve();
+    }
+  }
+
+  #watchExpiry(): void {
+    const oldest = this.#waiting[0];
+    if (!oldest) return;
+    const delayMs = oldest.acceptedAtMs + this.#maxWaitMs - this.#clock.monotonicMs();
+    this.#expiryTimer = setTimeout(() => this.#expire(), Math.max(delayMs, 1));
+    this.#expiryTimer.unref();
+  }
+
+  #expire(): void {
+    this.#expiryTimer = undefined;
+    const deadlineMs = this.#clock.monotonicMs() - this.#maxWaitMs;
+    const firstLive = this.#waiting.findIndex((entry) => entry.acceptedAtMs > deadlineMs);
+    const expired = this.#waiting.splice(0, firstLive === -1 ? this.#waiting.length : firstLive);
+    for (const entry of expired) {
+      entry.reject(new StorageUnavailableError(`the database did not take the commit within ${this.#maxWaitMs} ms`));
+    }
+    if (expired.length > 0) this.#releaseFlushes();
+    this.#watchExpiry();
+  }
+}

@@ -1,0 +1,56 @@
+import { type Kysely, sql } from "kysely";
+import { Migrator } from "kysely/migration";
+import { assert } from "../lib/assert.ts";
+import { SchemaMismatchError } from "./storage-error.ts";
+import type { StorageKind } from "./storage-kind.ts";
+
+/** One step of the schema, for both engines; `createTable` covers what differs between them. */
+export interface Migration {
+  /** Sorts after every migration that was released before it, such as `2026-11-21-ledger`. */
+  name: string;
+  up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
+}
+
+export interface MigrateOptions {
+  database: Kysely<unknown>;
+  kind: StorageKind;
+  migrations: readonly Migration[];
+}
+
+/**
+ * Runs what was not run yet, all in one transaction and under the engine's lock. Throws
+ * `SchemaMismatchError` when the database holds a migration that this release does not know.
+ */
+export async function migrate({ database, kind, migrations }: MigrateOptions): Promise<void> {
+  requireOrder(migrations);
+  await refuseNewerSchema(database, migrations);
+  const byName = Object.fromEntries(migrations.map(({ name, up }) => [
+    name,
+    { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
+  ]));
+  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => byName } });
+  const { error, results } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  const failed = results?.find(({ status }) => status === "Error")?.migrationName ?? "(none)";
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new SchemaMismatchError(`the migration ${failed} failed and nothing was changed: ${reason}`, { cause: error });
+}
+
+function requireOrder(migrations: readonly Migration[]): void {
+  migrations.forEach(({ name }, index) => {
+    const previous = migrations[index - 1];
+    assert(!previous || previous.name < name, `migration ${name} has to come before ${previous?.name}`);
+  });
+}
+
+async function refuseNewerSchema(database: Kysely<unknown>, migrations: readonly Migration[]): Promise<void> {
+  const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === "kysely_migration")) return;
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(database);
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  throw new SchemaMismatchError(
+    `the database was written by a newer release (${unknown.join(", ")}): start that release, or restore a backup made before it`,
+  );
+}

@@ -1,0 +1,173 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Client, type QueryConfig } from "pg";
+import type { Clock } from "../../lib/clock.ts";
+import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
+import type { StorageLogger } from "../storage.ts";
+import { succeedsWithin } from "../within-time.ts";
+import { endSession, lockHolder, type SessionIdentity, sessionIdentity, tryGatewayLock } from "./gateway-lock.ts";
+import { failureKindOf, SessionLostError } from "./postgres-error.ts";
+import { valueTypes } from "./value-types.ts";
+
+export interface CommitSessionOptions {
+  url: string;
+  lockTimeoutMs: number;
+  /** How long a statement may run; the server cancels it then. */
+  statementTimeoutMs: number;
+  clock: Clock;
+  logger: StorageLogger;
+}
+
+const lockPollMs = 100;
+const reconnectLockTimeoutMs = 1_000;
+const minBackoffMs = 50;
+const maxBackoffMs = 1_000;
+const goodbyeMs = 1_000;
+
+/** A server that forgets to fsync would forget what clients were shown; stronger settings are left alone. */
+const durableCommits = `select set_config('synchronous_commit', 'on', false)
+  where current_setting('synchronous_commit') in ('off', 'local')`;
+
+/**
+ * The one session that commits. It holds the gateway lock, so whoever can commit is the only gateway:
+ * a session that was lost is certain to be over, with its last statement decided, before the next one
+ * opens. Reconnects by itself.
+ */
+export class CommitSession {
+  readonly #options: CommitSessionOptions;
+  #client: Client | undefined;
+  #identity: SessionIdentity | undefined;
+  #opening: Promise<void> | undefined;
+  readonly #ending = new AbortController();
+
+  private constructor(options: CommitSessionOptions) {
+    this.#options = options;
+  }
+
+  /** Connects and takes the lock; throws `StorageInUseError` when another gateway keeps it. */
+  static async open(options: CommitSessionOptions): Promise<CommitSession> {
+    const session = new CommitSession(options);
+    try {
+      await session.#connect(options.lockTimeoutMs);
+      return session;
+    } catch (error) {
+      if (error instanceof StorageInUseError) throw error;
+      const { host } = new URL(options.url);
+      throw new StorageUnavailableError(`cannot open the Postgres database at ${host}: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Undefined when a statement can be sent; else resolves when the session is open again or was closed. */
+  whenOpen(): Promise<void> | undefined {
+    return this.#opening;
+  }
+
+  /** Runs one statement; throws what the server says, or `SessionLostError` when the answer never came. */
+  async query(config: QueryConfig): Promise<readonly unknown[]> {
+    if (this.#ending.signal.aborted) throw new StorageUnavailableError("the storage is closed");
+    const client = this.#client;
+    if (!client) throw new SessionLostError(false);
+    try {
+      return (await client.query<Record<string, unknown>>(config)).rows;
+    } catch (error) {
+      if (failureKindOf(error) !== "session-lost") throw error;
+      this.#lose(client, error);
+      throw new SessionLostError(true, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    const client = this.#client;
+    this.#client = undefined;
+    // A connection that is dead without a word would never say goodbye.
+    if (client) await succeedsWithin(goodbyeMs, client.end());
+    await this.#opening;
+  }
+
+  #lose(client: Client, cause: unknown): void {
+    if (client !== this.#client) return;
+    this.#client = undefined;
+    abandon(client);
+    if (this.#ending.signal.aborted) return;
+    this.#options.logger.warn({ err: cause }, "the database session for commits was lost; reconnecting");
+    this.#opening = this.#reconnect().finally(() => {
+      this.#opening = undefined;
+    });
+  }
+
+  async #reconnect(): Promise<void> {
+    const { signal } = this.#ending;
+    for (let backoffMs = minBackoffMs; !signal.aborted; backoffMs = Math.min(backoffMs * 2, maxBackoffMs)) {
+      try {
+        await this.#connect(reconnectLockTimeoutMs);
+        this.#options.logger.info({}, "the database session for commits is open again");
+        return;
+      } catch (error) {
+        this.#options.logger.warn({ err: error }, "the database cannot be reached for commits");
+      }
+      await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #connect(lockTimeoutMs: number): Promise<void> {
+    const client = this.#newClient();
+    try {
+      await client.connect();
+      await client.query(durableCommits);
+      if (this.#identity) await endSession(client, this.#identity);
+      await this.#lock(client, lockTimeoutMs);
+      this.#identity = await sessionIdentity(client);
+    } catch (error) {
+      abandon(client);
+      throw error;
+    }
+    if (this.#ending.signal.aborted) return abandon(client);
+    this.#client = client;
+  }
+
+  #newClient(): Client {
+    const { url, statementTimeoutMs } = this.#options;
+    const client = new Client({
+      connectionString: url,
+      application_name: "switchyard commits",
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: statementTimeoutMs,
+      // Only a connection that is dead without a word comes to this: the server's own limit is shorter.
+      query_timeout: statementTimeoutMs + 2_000,
+      types: valueTypes,
+    });
+    client.on("error", (error) => this.#lose(client, error));
+    client.on("end", () => this.#lose(client, new Error("the server closed the connection")));
+    return client;
+  }
+
+  async #lock(client: Client, timeoutMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    while (!(await tryGatewayLock(client))) {
+      if (clock.monotonicMs() >= deadlineMs) {
+        throw new StorageInUseError(
+          `another gateway uses this database (${await lockHolder(client)}): stop it first, or give this one its own database`,
+        );
+      }
+      await delay(lockPollMs);
+    }
+  }
+}
+
+/** Lets go of a connection without waiting for an answer; its later errors concern nobody. */
+function abandon(client: Client): void {
+  client.removeAllListeners("error").on("error", () => undefined);
+  client.end().catch(() => undefined);
+}
+
+/** Several addresses refused at once come as an aggregate without a message of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,49 @@
+import type { Client } from "pg";
+import { z } from "zod";
+
+/** "switchya" read as a 64-bit integer; advisory locks are private to each database. */
+const lockKey = "8320234785195194721";
+
+/** A backend of the server; the start time tells it from a later one with the same process id. */
+export interface SessionIdentity {
+  pid: number;
+  startedAt: string;
+}
+
+const lockedSchema = z.object({ locked: z.boolean() });
+const identitySchema = z.object({ pid: z.number(), startedAt: z.string() });
+const holderSchema = z.object({ holder: z.string() });
+
+/** Tries to make this session the only gateway on the database, for as long as it lives. */
+export async function tryGatewayLock(client: Client): Promise<boolean> {
+  const { rows } = await client.query(`select pg_try_advisory_lock(${lockKey}) as locked`);
+  return lockedSchema.parse(rows[0]).locked;
+}
+
+/** The server's name for this session. */
+export async function sessionIdentity(client: Client): Promise<SessionIdentity> {
+  const { rows } = await client.query(
+    `select pid, backend_start::text as "startedAt" from pg_stat_activity where pid = pg_backend_pid()`,
+  );
+  return identitySchema.parse(rows[0]);
+}
+
+/** Ends our own former session where the server still keeps it, and with it the lock that it holds. */
+export async function endSession(client: Client, { pid, startedAt }: SessionIdentity): Promise<void> {
+  await client.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2",
+    [pid, startedAt],
+  );
+}
+
+/** Who holds the lock, for the message that refuses to start. */
+export async function lockHolder(client: Client): Promise<string> {
+  const { rows } = await client.query(
+    `select format('process %s from %s since %s', a.pid, coalesce(host(a.client_addr), 'a local socket'), a.backend_start) as holder
+     from pg_locks l join pg_stat_activity a on a.pid = l.pid
+     where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+       and (l.classid::bigint << 32) + l.objid::bigint = ${lockKey}
+       and l.database = (select oid from pg_database where datname = current_database())`,
+  );
+  return holderSchema.optional().parse(rows[0])?.holder ?? "an unknown process";
+}

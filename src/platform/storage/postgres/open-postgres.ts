@@ -1,0 +1,113 @@
+import { Kysely, PostgresDialect } from "kysely";
+import { Pool, type PoolConfig } from "pg";
+import { z } from "zod";
+import { GroupCommitQueue } from "../group-commit-queue.ts";
+import { migrate } from "../migrate.ts";
+import { createUnitPacker } from "../packed-unit.ts";
+import type { OpenedStorageOptions, Storage } from "../storage.ts";
+import { succeedsWithin } from "../within-time.ts";
+import { CommitSession } from "./commit-session.ts";
+import { commitBatchesTable, type ColumnTypes } from "./commit-sql.ts";
+import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
+import { valueTypes } from "./value-types.ts";
+
+const maxQueryMs = 30_000;
+const maxIdleInTransactionMs = 5_000;
+const healthTimeoutMs = 2_000;
+
+/** Opens a Postgres database: a pool for queries, and one session apart for commits. */
+export async function openPostgres<Schema>(options: OpenedStorageOptions): Promise<Storage<Schema>> {
+  const session = await CommitSession.open({
+    url: options.url,
+    lockTimeoutMs: options.lockTimeoutMs,
+    statementTimeoutMs: options.commitTimeoutMs,
+    clock: options.clock,
+    logger: options.logger,
+  });
+  try {
+    await migratePostgres(options);
+    // Marks of an earlier run: whoever waited for them is gone.
+    await session.query({ text: commitBatchesTable });
+    await session.query({ text: "delete from commit_batches" });
+    return postgresStorage<Schema>({ session, typeOf: await columnTypes(session, options) }, options);
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}
+
+function newPool({ url, logger }: OpenedStorageOptions, limits: PoolConfig): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: "switchyard",
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+    types: valueTypes,
+    ...limits,
+  });
+  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
+  return pool;
+}
+
+/** On a connection without time limits: an index over millions of rows takes as long as it takes. */
+async function migratePostgres(options: OpenedStorageOptions): Promise<void> {
+  const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }) });
+  try {
+    await migrate({ database, kind: "postgres", migrations: options.migrations });
+  } finally {
+    await database.destroy();
+  }
+}
+
+const columnsSchema = z.array(z.object({ column: z.string(), type: z.string() }));
+
+async function columnTypes(session: CommitSession, { commitStatements }: OpenedStorageOptions): Promise<ColumnTypes> {
+  const tables = new Set([...commitStatements.inserts, ...commitStatements.adds].map(({ table }) => table));
+  const types = new Map<string, string>();
+  for (const table of tables) {
+    const columns = await session.query({
+      text: `select attname as column, format_type(atttypid, atttypmod) as type from pg_attribute
+             where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
+      values: [`"${table}"`],
+    });
+    for (const { column, type } of columnsSchema.parse(columns)) types.set(`${table}.${column}`, type);
+  }
+  return (table, column) => {
+    const type = types.get(`${table}.${column}`);
+    if (type === undefined) throw new TypeError(`a commit statement names ${table}.${column}, which the database does not have`);
+    return type;
+  };
+}
+
+interface PostgresParts {
+  session: CommitSession;
+  typeOf: ColumnTypes;
+}
+
+function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: OpenedStorageOptions): Storage<Schema> {
+  const { clock, commitStatements, commitTimeoutMs } = options;
+  const pool = newPool(options, {
+    max: 10,
+    statement_timeout: maxQueryMs,
+    idle_in_transaction_session_timeout: maxIdleInTransactionMs,
+  });
+  const database = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  const commits = new GroupCommitQueue({
+    pack: createUnitPacker(commitStatements),
+    writer: new PostgresBatchWriter({ session, statements: commitStatements, typeOf, clock, retryForMs: commitTimeoutMs }),
+    clock,
+    maxWaitMs: commitTimeoutMs,
+  });
+  return {
+    kind: "postgres",
+    database,
+    commits,
+    isHealthy: async () => session.isOpen && succeedsWithin(healthTimeoutMs, pool.query("select 1")),
+    close: async () => {
+      // A database that is down may leave a commit undecided for ever; twice its patience is enough.
+      await succeedsWithin(2 * commitTimeoutMs, commits.close());
+      await session.close();
+      await database.destroy();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Clock } from "../../lib/clock.ts";
+import { timeOrderedHex } from "../../lib/ids.ts";
+import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
+import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
+import { StorageUnavailableError } from "../storage-error.ts";
+import { commitParameters } from "./commit-parameters.ts";
+import { type ColumnTypes, commitSql } from "./commit-sql.ts";
+import type { CommitSession } from "./commit-session.ts";
+import { failureKindOf, isDatabaseWide, SessionLostError, storageErrorOf } from "./postgres-error.ts";
+
+/** Pause before a batch, or the question what became of it, is sent again. */
+const askAgainMs = 50;
+
+export interface PostgresBatchWriterOptions {
+  session: CommitSession;
+  statements: CommitStatements;
+  typeOf: ColumnTypes;
+  clock: Clock;
+  /** How long a batch that the database cannot take now is tried again. */
+  retryForMs: number;
+}
+
+/** Commits batches on the commit session, each as one statement, and finds out what became of a lost one. */
+export class PostgresBatchWriter implements BatchWriter {
+  readonly #options: PostgresBatchWriterOptions;
+  readonly #text: string;
+  /** Mark of the last batch that is known to be committed; the next batch removes it. */
+  #forgettableId = "";
+
+  constructor(options: PostgresBatchWriterOptions) {
+    this.#options = options;
+    this.#text = commitSql(options.statements, options.typeOf);
+  }
+
+  whenReady(): Promise<void> | undefined {
+    return this.#options.session.whenOpen();
+  }
+
+  async write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
+    const failures: UnitFailure[] = [];
+    await this.#writeRange(units, 0, failures);
+    return failures;
+  }
+
+  /** Halves a refused batch until the units at fault stand alone, as the embedded writer does. */
+  async #writeRange(units: readonly PackedUnit[], offset: number, failures: UnitFailure[]): Promise<void> {
+    try {
+      await this.#writeTogether(units);
+    } catch (error) {
+      if (units.length === 1 || isDatabaseWide(error)) {
+        const reason = storageErrorOf(error);
+        units.forEach((_, index) => failures.push({ index: offset + index, error: reason }));
+        return;
+      }
+      const middle = units.length >> 1;
+      await this.#writeRange(units.slice(0, middle), offset, failures);
+      await this.#writeRange(units.slice(middle), offset + middle, failures);
+    }
+  }
+
+  async #writeTogether(units: readonly PackedUnit[]): Promise<void> {
+    const { clock, retryForMs } = this.#options;
+    const parameters = commitParameters(this.#options.statements, units);
+    const deadlineMs = clock.monotonicMs() + retryForMs;
+    for (;;) {
+      if (await this.#attempt(parameters)) return;
+      if (clock.monotonicMs() > deadlineMs) throw new StorageUnavailableError(`the database did not take the commit within ${retryForMs} ms`);
+    }
+  }
+
+  /** True when the batch is committed, false when nothing of it stands and it may be tried again. */
+  async #attempt(parameters: readonly string[]): Promise<boolean> {
+    const nowMs = this.#options.clock.nowMs();
+    const id = timeOrderedHex(nowMs);
+    try {
+      const values = [id, nowMs, this.#forgettableId, ...parameters];
+      await this.#options.session.query({ name: "commit-batch", text: this.#text, values });
+    } catch (error) {
+      if (error instanceof SessionLostError && error.sent) return this.#wasCommitted(id);
+      if (!(error instanceof SessionLostError) && failureKindOf(error) !== "passing") throw error;
+      await delay(askAgainMs);
+      return false;
+    }
+    this.#forgettableId = id;
+    return true;
+  }
+
+  /**
+   * Asks for the mark of a batch whose answer was lost. The answer is final: the session that sent the
+   * batch has ended by the time that the next one holds the gateway lock.
+   */
+  async #wasCommitted(id: string): Promise<boolean> {
+    for (;;) {
+      await this.#options.session.whenOpen();
+      try {
+        const found = await this.#options.session.query({ text: "select 1 from commit_batches where id = $1", values: [id] });
+        if (found.length > 0) this.#forgettableId = id;
+        return found.length > 0;
+      } catch (error) {
+        if (error instanceof StorageUnavailableError || failureKindOf(error) === "refused") throw error;
+      }
+      await delay(askAgainMs);
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { DatabaseError as PostgresError } from "pg";
+import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
+
+/** The session is gone. Whether the statement was carried out is not known, unless it was never sent. */
+export class SessionLostError extends Error {
+  override name = "SessionLostError";
+  readonly sent: boolean;
+
+  constructor(sent: boolean, options?: ErrorOptions) {
+    super(sent ? "the session was lost before the answer came" : "the session is not open", options);
+    this.sent = sent;
+  }
+}
+
+/** SQLSTATE classes and codes: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const sessionEnded = /^(08|57P|25P03|25P04)/;
+const passing = /^(40001|40P01|55P03|57014)/;
+const unavailable = /^(25006|53|58|XX)/;
+
+/** What a failed statement means for the work that it was to do. */
+export type FailureKind = "session-lost" | "passing" | "unavailable" | "refused";
+
+/** Sorts what `pg` throws; anything without an SQLSTATE comes from the connection. */
+export function failureKindOf(error: unknown): FailureKind {
+  if (!(error instanceof PostgresError) || error.code === undefined) return "session-lost";
+  if (sessionEnded.test(error.code)) return "session-lost";
+  if (passing.test(error.code)) return "passing";
+  return unavailable.test(error.code) ? "unavailable" : "refused";
+}
+
+/** The refusal of one unit as callers of the storage see it. */
+export function storageErrorOf(error: unknown): Error {
+  if (!(error instanceof Error)) return new StorageUnavailableError(String(error));
+  if (!(error instanceof PostgresError)) return error;
+  return failureKindOf(error) === "refused"
+    ? new DatabaseError(error.message, error.code ?? "", { cause: error })
+    : new StorageUnavailableError(error.message, { cause: error });
+}
+
+/** Whether every unit would meet the same error, so that trying them apart is no use. */
+export const isDatabaseWide = (error: unknown): boolean =>
+  error instanceof StorageUnavailableError || (error instanceof PostgresError && failureKindOf(error) !== "refused");

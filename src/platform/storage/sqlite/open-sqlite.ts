@@ -1,0 +1,99 @@
+import { mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { Kysely } from "kysely";
+import { GroupCommitQueue } from "../group-commit-queue.ts";
+import { migrate } from "../migrate.ts";
+import { createUnitPacker } from "../packed-unit.ts";
+import { DatabaseError, StorageInUseError } from "../storage-error.ts";
+import type { OpenedStorageOptions, Storage } from "../storage.ts";
+import { succeedsWithin } from "../within-time.ts";
+import { DatabaseWorker } from "./database-worker.ts";
+import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
+import { WorkerDialect } from "./worker-dialect.ts";
+import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
+import { WriterTurn } from "./writer-turn.ts";
+
+/** Commits wait behind transactions, so these are kept as short as a commit may wait. */
+const maxTransactionMs = 5_000;
+
+interface Threads {
+  writer: DatabaseWorker;
+  reader: DatabaseWorker;
+  turn: WriterTurn;
+}
+
+/** Opens the embedded database on its two threads. */
+export async function openSqlite<Schema>(options: OpenedStorageOptions): Promise<Storage<Schema>> {
+  const threads = { writer: new DatabaseWorker(), reader: new DatabaseWorker(), turn: new WriterTurn() };
+  try {
+    await openThreads(threads, options);
+    await migrateSqlite(threads, options);
+    await threads.writer.request({ kind: "prepare", statements: options.commitStatements });
+    return sqliteStorage<Schema>(threads, options);
+  } catch (error) {
+    await closeThreads(threads);
+    throw error;
+  }
+}
+
+/** The writer comes first: it makes the file, and it holds the lock that a second process meets. */
+async function openThreads({ writer, reader }: Threads, options: OpenedStorageOptions): Promise<void> {
+  const request: Omit<OpenRequest, "role"> = {
+    path: databasePath(options.url),
+    synchronous: options.durability === "power" ? "FULL" : "NORMAL",
+    lockTimeoutMs: options.lockTimeoutMs,
+  };
+  try {
+    await writer.request({ kind: "open", options: { ...request, role: "writer" } });
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code !== databaseInUseCode) throw error;
+    throw new StorageInUseError(
+      `another gateway process uses ${request.path}: stop it first, or give this one its own data directory`,
+    );
+  }
+  await reader.request({ kind: "open", options: { ...request, role: "reader" } });
+}
+
+/** Absolute, and with symbolic links followed, so that one file has one lock under all its names. */
+function databasePath(url: string): string {
+  const path = resolve(url.slice("sqlite:".length));
+  mkdirSync(dirname(path), { recursive: true });
+  try {
+    return realpathSync(path);
+  } catch {
+    return join(realpathSync(dirname(path)), basename(path));
+  }
+}
+
+async function migrateSqlite(threads: Threads, { migrations }: OpenedStorageOptions): Promise<void> {
+  const database = new Kysely<unknown>({ dialect: new WorkerDialect(threads) });
+  await migrate({ database, kind: "sqlite", migrations });
+}
+
+function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions): Storage<Schema> {
+  const database = new Kysely<Schema>({ dialect: new WorkerDialect({ ...threads, maxTransactionMs }) });
+  const commits = new GroupCommitQueue({
+    pack: createUnitPacker(options.commitStatements),
+    writer: new SqliteBatchWriter(threads),
+    clock: options.clock,
+    maxWaitMs: options.commitTimeoutMs,
+  });
+  return {
+    kind: "sqlite",
+    database,
+    commits,
+    isHealthy: () => succeedsWithin(2_000, Promise.all([probe(threads.writer), probe(threads.reader)])),
+    close: async () => {
+      await commits.close();
+      await database.destroy();
+      await closeThreads(threads);
+    },
+  };
+}
+
+const probe = (worker: DatabaseWorker) => worker.request({ kind: "query", sql: "SELECT 1", parameters: [] });
+
+async function closeThreads({ writer, reader }: Threads): Promise<void> {
+  await reader.close();
+  await writer.close();
+}

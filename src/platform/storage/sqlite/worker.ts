@@ -1,0 +1,76 @@
+/**
+ * Entry of the database threads: one owns the connection that writes, the other one that reads.
+ * Requests are answered in the order in which they came.
+ */
+import type { Database } from "bun:sqlite";
+import { assert } from "../../lib/assert.ts";
+import type { PackedUnit } from "../packed-unit.ts";
+import { BatchApplier } from "./batch-applier.ts";
+import { engineErrorOf } from "./engine-error.ts";
+import { QueryRunner } from "./query-runner.ts";
+import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
+import type { OpenRequest, QueryRows, WorkerRequest, WorkerResponse } from "./worker-protocol.ts";
+
+declare const self: Worker;
+
+class DatabaseThread {
+  #lock: Database | undefined;
+  #database: Database | undefined;
+  #runner: QueryRunner | undefined;
+  #applier: BatchApplier | undefined;
+
+  answer(request: WorkerRequest): QueryRows | undefined {
+    switch (request.kind) {
+      case "open": return this.#open(request.options);
+      case "prepare": return this.#prepare(request);
+      case "query": return this.#opened(this.#runner).run(request.sql, request.parameters);
+      case "rollback": return this.#rollback();
+      case "close": return this.#close();
+    }
+  }
+
+  applyBatch(json: string): string {
+    const refusals = this.#opened(this.#applier).apply(JSON.parse(json) as PackedUnit[]);
+    return refusals.length === 0 ? "" : JSON.stringify(refusals);
+  }
+
+  #open(options: OpenRequest): undefined {
+    if (options.role === "writer") this.#lock = takeProcessLock(options.path, options.lockTimeoutMs);
+    this.#database = openConnection(options);
+    this.#runner = new QueryRunner(this.#database);
+  }
+
+  #prepare({ statements }: Extract<WorkerRequest, { kind: "prepare" }>): undefined {
+    this.#applier = new BatchApplier(this.#opened(this.#database), statements);
+  }
+
+  /** The engine ends some failed transactions by itself; then there is nothing left to roll back. */
+  #rollback(): undefined {
+    if (this.#database?.inTransaction) this.#database.run("ROLLBACK");
+  }
+
+  #close(): undefined {
+    this.#database?.close();
+    this.#lock?.close();
+  }
+
+  #opened<Part>(part: Part | undefined): Part {
+    assert(part !== undefined, "the database thread was used before it was opened");
+    return part;
+  }
+}
+
+const thread = new DatabaseThread();
+
+function respond(request: WorkerRequest): WorkerResponse {
+  try {
+    const result = thread.answer(request);
+    return result ? { id: request.id, result } : { id: request.id };
+  } catch (error) {
+    return { id: request.id, error: engineErrorOf(error) };
+  }
+}
+
+self.onmessage = ({ data }: MessageEvent<string | WorkerRequest>) => {
+  self.postMessage(typeof data === "string" ? thread.applyBatch(data) : respond(data));
+};

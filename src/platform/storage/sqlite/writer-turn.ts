@@ -1,0 +1,41 @@
+/**
+ * Whose turn it is on the writer's connection. A transaction spans several messages and holds the
+ * turn; single statements and batches are one message each and only wait while a transaction holds it.
+ */
+export class WriterTurn {
+  #held = false;
+  readonly #waiting: { exclusive: boolean; enter: () => void }[] = [];
+
+  /** Resolves when the caller alone may use the connection, until it calls `release`. */
+  acquire(): Promise<void> {
+    return new Promise((resolve) => this.#enter({ exclusive: true, enter: resolve }));
+  }
+
+  /**
+   * Sends one message at once, or when the turn is free. `send` runs inside `release`, so that its
+   * message is ahead of whatever the next transaction sends.
+   */
+  whenFree(send: () => void): void {
+    this.#enter({ exclusive: false, enter: send });
+  }
+
+  /** Lets in whoever waits, in order, up to and including the next transaction. */
+  release(): void {
+    this.#held = false;
+    while (!this.#held) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#held = next.exclusive;
+      next.enter();
+    }
+  }
+
+  #enter(caller: { exclusive: boolean; enter: () => void }): void {
+    if (this.#held) {
+      this.#waiting.push(caller);
+      return;
+    }
+    this.#held = caller.exclusive;
+    caller.enter();
+  }
+}

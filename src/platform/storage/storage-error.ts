@@ -1,0 +1,37 @@
+/** The database cannot take the work now (down, full, busy, closing); nothing of the refused unit stands. */
+export class StorageUnavailableError extends Error {
+  override name = "StorageUnavailableError";
+}
+
+/** Another gateway process owns this database; two would each spend the same balance. */
+export class StorageInUseError extends Error {
+  override name = "StorageInUseError";
+}
+
+/** The database was written by a newer release than this one, or its migrations are not ours. */
+export class SchemaMismatchError extends Error {
+  override name = "SchemaMismatchError";
+}
+
+/** The database refused a statement: a constraint, a type, a wrong name. `code` is the engine's own. */
+export class DatabaseError extends Error {
+  override name = "DatabaseError";
+  readonly code: string;
+
+  constructor(message: string, code: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** SQLITE_CONSTRAINT_UNIQUE and _PRIMARYKEY (sqlite.org/rescode.html), unique_violation (PostgreSQL, appendix A). */
+const uniqueViolationCodes = new Set([
+  "SQLITE_CONSTRAINT_UNIQUE",
+  "SQLITE_CONSTRAINT_PRIMARYKEY",
+  "23505",
+]);
+
+/** Whether a write failed because its key is already there, on either engine. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof Error && "code" in error && uniqueViolationCodes.has(String(error.code));
+}

@@ -1,0 +1,2 @@
+/** The engines that the gateway runs on. */
+export type StorageKind = "sqlite" | "postgres";

@@ -1,0 +1,46 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../lib/clock.ts";
+import type { CommitQueue } from "./commit-queue.ts";
+import type { Migration } from "./migrate.ts";
+import type { CommitStatements } from "./packed-unit.ts";
+import type { StorageKind } from "./storage-kind.ts";
+
+/** `power` survives a power failure, `process` the end of the process; Postgres always gives `power`. */
+export type Durability = "power" | "process";
+
+/** The one database of the gateway. */
+export interface Storage<Schema> {
+  readonly kind: StorageKind;
+  readonly database: Kysely<Schema>;
+  /** Group commits of settlements; they share the writer with the transactions of `database`. */
+  readonly commits: CommitQueue;
+  /** Whether reads and commits work now; answers within two seconds. */
+  isHealthy(): Promise<boolean>;
+  /** Settles every accepted commit, then lets go of the database. */
+  close(): Promise<void>;
+}
+
+/** Where trouble in the background is reported; pino's shape. */
+export interface StorageLogger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface StorageOptions {
+  /** `sqlite:PATH`, or `postgres://` and `postgresql://` as libpq reads them. */
+  url: string;
+  durability: Durability;
+  /** Ordered by name; those that were not run yet are run before the storage opens. */
+  migrations: readonly Migration[];
+  commitStatements: CommitStatements;
+  /** How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10 s). */
+  lockTimeoutMs?: number;
+  /** How long a commit may wait for the database before it is refused (5 s). */
+  commitTimeoutMs?: number;
+  clock?: Clock;
+  logger?: StorageLogger;
+}
+
+/** The options as the engines see them, with every default in its place. */
+export type OpenedStorageOptions = Required<StorageOptions>;

