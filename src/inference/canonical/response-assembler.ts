@@ -93,11 +93,8 @@ function newItem(part: Extract<StreamPart, ItemPlace>): AssistantPart {
     }
     case "reasoning-delta": case "reasoning-end": return { type: "reasoning" };
     case "tool-call-start": {
-      const { kind, id, name, namespace, signature } = part;
-      return {
-        type: "tool-call", kind, id, name, arguments: "",
-        ...(namespace !== undefined && { namespace }), ...(signature !== undefined && { signature }),
-      };
+      const { type: _type, choiceIndex: _choice, itemIndex: _item, ...call } = part;
+      return { type: "tool-call", ...call, arguments: "" };
     }
     case "refusal-delta": return { type: "refusal", refusal: "" };
     case "audio-delta": return { type: "audio-output", id: part.id ?? "" };

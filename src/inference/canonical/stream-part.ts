@@ -70,6 +70,7 @@ export interface ToolCallStart extends ItemPlace {
   namespace?: string;
   /** Gemini's thought signature. */
   signature?: string;
+  provenance?: Provenance;
 }
 
 export interface AudioDelta extends ItemPlace {

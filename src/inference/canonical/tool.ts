@@ -2,6 +2,7 @@ import type { CacheMarker } from "./cache-marker.ts";
 import type { DialectId } from "./dialect-id.ts";
 import type { Extensions } from "./extensions.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import type { Provenance } from "./reasoning.ts";
 
 /** A tool whose input is a JSON object that a schema describes. */
 export interface FunctionTool {
@@ -72,6 +73,8 @@ export interface ToolCallPart {
   namespace?: string;
   /** Gemini's thought signature, which has to come back on the same call. */
   signature?: string;
+  /** Who made the signature. */
+  provenance?: Provenance;
   /** Id of the item around the call where the dialect has one beside the call id (Responses). */
   itemId?: string;
   cache?: CacheMarker;

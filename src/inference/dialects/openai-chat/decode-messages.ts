@@ -4,7 +4,7 @@ import type { ToolCallPart } from "../../canonical/tool.ts";
 import { asArray, asObject, asString, badRequest, type RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { contentParts, decodeText, decodeTexts, decodeUserContent } from "./decode-content.ts";
-import { decodeReasoning, reasoningFields } from "./reasoning-fields.ts";
+import { decodeReasoning, reasoningFields, thoughtSignature } from "./reasoning-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
   "role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "function_call", ...reasoningFields,
@@ -105,7 +105,7 @@ function decodeToolCall(call: RequestFields): ToolCallPart {
     id,
     name: named.requiredString("name"),
     arguments: custom ? custom.string("input") ?? "" : argumentsText(named.object.arguments),
-    signature: thoughtSignature(call.object.extra_content),
+    ...thoughtSignature(call.object.extra_content),
     extensions: call.unknown("openai-chat", knownCallFields),
   });
 }
@@ -116,9 +116,6 @@ export function argumentsText(value: unknown): string {
   return value === undefined || value === null ? "{}" : JSON.stringify(value);
 }
 
-/** Gemini's signature, where its OpenAI-compatible surface puts it. */
-export const thoughtSignature = (extraContent: unknown): string | undefined =>
-  asString(asObject(asObject(extraContent)?.google)?.thought_signature);
 
 const decodeFunctionCall = (call: RequestFields, legacy: LegacyCalls): ToolCallPart => {
   const name = call.requiredString("name");

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import {
-  openProvenance, sealWithProvenance, type ReasoningPart, type ReasoningSpelling,
+  openProvenance, sealWithProvenance, type Provenance, type ReasoningPart, type ReasoningSpelling,
 } from "../../canonical/reasoning.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
@@ -19,11 +19,11 @@ export interface MessageReasoning {
  * Reads the thoughts of a message from whichever field has them. `reasoning_details` is the richest and
  * wins; the others mirror its text.
  */
-export function decodeReasoning(message: JsonObject): MessageReasoning {
+export function decodeReasoning(message: JsonObject, readSeal: SealReader = openProvenance): MessageReasoning {
   const reasoning: MessageReasoning = { leading: [], beforeCall: new Map() };
   const [spelling, text] = plainText(message);
   const details = asArray(message.reasoning_details) ?? [];
-  if (details.length > 0) decodeDetails(details, reasoning);
+  if (details.length > 0) decodeDetails(details, reasoning, readSeal);
   const first = reasoning.leading[0];
   if (text !== undefined && first === undefined) reasoning.leading.push({ type: "reasoning", text, spelling });
   else if (text !== undefined && first !== undefined && !hasReadableText(reasoning)) first.text = text;
@@ -39,7 +39,7 @@ const hasReadableText = ({ leading, beforeCall }: MessageReasoning): boolean =>
   [...leading, ...[...beforeCall.values()].flat()].some((part) => part.text !== undefined || part.summary !== undefined);
 
 /** Entries with the same `index` are one block (OpenRouter). */
-function decodeDetails(details: readonly JsonValue[], reasoning: MessageReasoning): void {
+function decodeDetails(details: readonly JsonValue[], reasoning: MessageReasoning, readSeal: SealReader): void {
   const blocks = new Map<number, ReasoningPart>();
   for (const value of details) {
     const detail = asObject(value);
@@ -53,30 +53,36 @@ function decodeDetails(details: readonly JsonValue[], reasoning: MessageReasonin
       if (callId === undefined) reasoning.leading.push(block);
       else reasoning.beforeCall.set(callId, [...(reasoning.beforeCall.get(callId) ?? []), block]);
     }
-    addDetail(block, detail);
+    addDetail(block, detail, readSeal);
   }
 }
 
 /** Adds one entry of `reasoning_details` to its block. */
-function addDetail(block: ReasoningPart, detail: JsonObject): void {
+function addDetail(block: ReasoningPart, detail: JsonObject, readSeal: SealReader): void {
   const text = asString(detail.text);
   const summary = asString(detail.summary);
   const data = asString(detail.data);
   const signature = asString(detail.signature);
   if (text !== undefined) block.text = (block.text ?? "") + text;
   if (summary !== undefined) block.summary = [...(block.summary ?? []), summary];
-  if (data !== undefined) Object.assign(block, openSeal("encrypted", data));
-  if (signature !== undefined) Object.assign(block, openSeal("signature", signature));
+  for (const [field, sealed] of [["encrypted", data], ["signature", signature]] as const) {
+    if (sealed === undefined) continue;
+    const { seal, provenance } = readSeal(sealed);
+    block[field] = seal;
+    if (provenance !== undefined) block.provenance = provenance;
+  }
   const id = asString(detail.id);
   const format = asString(detail.format);
   if (id !== undefined) block.id = id;
   if (format !== undefined) block.format = format;
 }
 
-function openSeal(field: "signature" | "encrypted", sealed: string): Partial<ReasoningPart> {
-  const { seal, provenance } = openProvenance(sealed);
-  return { [field]: seal, ...(provenance && { provenance }) };
-}
+/** How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's own. */
+export type SealReader = (sealed: string) => { seal: string; provenance?: Provenance };
+
+/** Reads an upstream's seals: whatever they look like, they are its own. */
+export const sealsOf = (providerId: string | undefined): SealReader => (sealed) =>
+  ({ seal: sealed, ...(providerId !== undefined && { provenance: { providerId } }) });
 
 /** The readable text of thoughts as one string; undefined when there is none. */
 export function reasoningText(parts: readonly ReasoningPart[]): string | undefined {
@@ -121,3 +127,19 @@ export function encodeDetail(part: ReasoningPart, place: JsonObject): JsonObject
   }
   return details;
 }
+
+/** Gemini's signature of a call, where its OpenAI-compatible surface puts it. */
+export function thoughtSignature(
+  extraContent: unknown, readSeal: SealReader = openProvenance,
+): { signature?: string; provenance?: Provenance } {
+  const sealed = asString(asObject(asObject(extraContent)?.google)?.thought_signature);
+  if (sealed === undefined) return {};
+  const { seal, provenance } = readSeal(sealed);
+  return { signature: seal, ...(provenance && { provenance }) };
+}
+
+/** The field that carries a call's signature, marked with its maker as clients replay it. */
+export const signatureField = (call: { signature?: string; provenance?: Provenance }): JsonObject =>
+  call.signature === undefined
+    ? {}
+    : { extra_content: { google: { thought_signature: sealWithProvenance(call.signature, call.provenance) } } };

@@ -1,0 +1,152 @@
+import { GatewayError } from "../../../platform/lib/errors.ts";
+import type { AudioOutputPart, ImagePart, TextPart } from "../../canonical/content.ts";
+import type { Extensions } from "../../canonical/extensions.ts";
+import { reconcileFinish } from "../../canonical/finish-reason.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { AssistantPart } from "../../canonical/message.ts";
+import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
+import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { DecodeContext } from "../dialect.ts";
+import { parseDataUrl } from "../data-url.ts";
+import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
+import { unwrapInput } from "../tool-aliases.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+import { decodeAnnotation } from "./annotation-fields.ts";
+import { argumentsText, thinkingText } from "./decode-messages.ts";
+import { decodeFinish } from "./finish-fields.ts";
+import { decodeLogProbabilities } from "./log-probability-fields.ts";
+import { readError } from "./read-error.ts";
+import { readUsageOf } from "./read-usage.ts";
+import { decodeReasoning, sealsOf, thoughtSignature } from "./reasoning-fields.ts";
+
+const knownFields = new Set(["id", "object", "created", "model", "choices", "usage", "service_tier", "system_fingerprint"]);
+
+/** A chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */
+export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
+  const fields = asObject(body);
+  const choices = asArray(fields?.choices);
+  if (fields === undefined || choices === undefined) throw notAnAnswer(body);
+  const id = asString(fields.id) ?? "";
+  return withoutUndefined<CanonicalResponse>({
+    id,
+    model: asString(fields.model) ?? "",
+    createdAtSeconds: asNumber(fields.created) ?? 0,
+    choices: choices.map((choice, ordinal) => decodeChoice(asObject(choice) ?? {}, { ordinal, id, context })),
+    usage: readUsageOf(fields),
+    serviceTier: asString(fields.service_tier),
+    systemFingerprint: asString(fields.system_fingerprint),
+    extensions: decodeExtensions(fields),
+  });
+}
+
+function notAnAnswer(body: unknown): GatewayError {
+  const fields = asObject(body);
+  const reported = fields?.error === undefined || fields.error === null ? undefined : readError(502, body);
+  return new GatewayError("upstream_error", reported?.message ?? "The provider's answer is no chat completion.", {
+    ...(reported && { metadata: { upstream_message: reported.message } }),
+  });
+}
+
+function decodeExtensions(fields: JsonObject): Extensions | undefined {
+  const unknown = Object.entries(fields).filter(([key]) => !knownFields.has(key));
+  return unknown.length === 0 ? undefined : { dialect: "openai-chat", fields: Object.fromEntries(unknown) };
+}
+
+function decodeChoice(choice: JsonObject, facts: { ordinal: number; id: string; context: DecodeContext }): Choice {
+  const parts = decodeParts(asObject(choice.message) ?? {}, facts);
+  return withoutUndefined<Choice>({
+    index: asNumber(choice.index) ?? facts.ordinal,
+    parts,
+    finish: reconcileFinish(decodeFinish(choice), parts.some((part) => part.type === "tool-call")),
+    logProbabilities: decodeLogProbabilities(choice.logprobs),
+  });
+}
+
+function decodeParts(message: JsonObject, facts: { id: string; context: DecodeContext }): AssistantPart[] {
+  const { leading, beforeCall } = decodeReasoning(message, sealsOf(facts.context.providerId));
+  const parts: AssistantPart[] = [...leading.map(withoutSpelling), ...decodeContent(message)];
+  const refusal = asString(message.refusal);
+  if (refusal) parts.push({ type: "refusal", refusal });
+  const audio = asObject(message.audio);
+  if (audio !== undefined) parts.push(decodeAudio(audio));
+  parts.push(...(asArray(message.images) ?? []).flatMap(decodeImage));
+  for (const call of decodeCalls(message, facts)) parts.push(...(beforeCall.get(call.id) ?? []).map(withoutSpelling), call);
+  return parts;
+}
+
+/** How an upstream spelled its thoughts is of no use in an answer. */
+function withoutSpelling(part: AssistantPart): AssistantPart {
+  if (part.type !== "reasoning") return part;
+  const { spelling: _spelling, ...rest } = part;
+  return rest;
+}
+
+function decodeContent(message: JsonObject): AssistantPart[] {
+  const { content } = message;
+  const values: readonly JsonValue[] = typeof content === "string" ? [{ type: "text", text: content }] : asArray(content) ?? [];
+  const parts = values.flatMap(decodePart);
+  const annotations = (asArray(message.annotations) ?? []).flatMap((value) => decodeAnnotation(value) ?? []);
+  const lastText = parts.findLast((part): part is TextPart => part.type === "text");
+  if (lastText !== undefined && annotations.length > 0) lastText.annotations = annotations;
+  return parts;
+}
+
+function decodePart(value: JsonValue): AssistantPart[] {
+  const part = asObject(value);
+  if (part === undefined) return [];
+  const text = asString(part.text);
+  if ((part.type === "text" || part.type === "output_text") && text !== undefined) return text === "" ? [] : [{ type: "text", text }];
+  if (part.type === "thinking") return [{ type: "reasoning", text: thinkingText(part.thinking) }];
+  if (part.type === "image_url") return decodeImage(part);
+  return [{ type: "opaque", dialect: "openai-chat", value: part }];
+}
+
+const decodeAudio = (audio: JsonObject): AudioOutputPart => withoutUndefined<AudioOutputPart>({
+  type: "audio-output",
+  id: asString(audio.id) ?? "",
+  data: asString(audio.data),
+  transcript: asString(audio.transcript),
+  expiresAtSeconds: asNumber(audio.expires_at),
+});
+
+/** Images that the model made, where OpenRouter and Gemini's compatible surface put them. */
+export function decodeImage(value: JsonValue): ImagePart[] {
+  const url = asString(asObject(asObject(value)?.image_url)?.url);
+  if (url === undefined) return [];
+  const inline = parseDataUrl(url);
+  return [{ type: "image", source: inline ? { type: "base64", ...inline } : { type: "url", url } }];
+}
+
+function decodeCalls(message: JsonObject, facts: { id: string; context: DecodeContext }): ToolCallPart[] {
+  const calls = (asArray(message.tool_calls) ?? []).flatMap((value, ordinal) => {
+    const call = asObject(value);
+    return call === undefined ? [] : decodeCall(call, { ...facts, ordinal });
+  });
+  const functionCall = asObject(message.function_call);
+  if (functionCall === undefined || calls.length > 0) return calls;
+  return decodeCall({ function: functionCall }, { ...facts, ordinal: 0 });
+}
+
+function decodeCall(call: JsonObject, facts: { id: string; ordinal: number; context: DecodeContext }): ToolCallPart[] {
+  const custom = asObject(call.custom);
+  const named = custom ?? asObject(call.function);
+  const wireName = asString(named?.name);
+  if (named === undefined || !wireName) return [];
+  const alias = facts.context.toolAliases?.get(wireName);
+  const text = custom ? asString(custom.input) ?? "" : argumentsText(named.arguments);
+  const { signature, provenance } = thoughtSignature(call.extra_content, sealsOf(facts.context.providerId));
+  return [withoutUndefined<ToolCallPart>({
+    type: "tool-call",
+    kind: custom || alias?.unwrapsInput === true ? "custom" : "function",
+    id: asString(call.id) || mintedCallId(facts.id, facts.ordinal),
+    name: alias?.name ?? wireName,
+    namespace: alias?.namespace,
+    arguments: alias?.unwrapsInput === true ? unwrapInput(text) : text,
+    signature,
+    provenance,
+  })];
+}
+
+/** An id for a call that came without one: the same for the same answer, and different for every call. */
+export const mintedCallId = (responseId: string, ordinal: number): string =>
+  `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${ordinal}`;

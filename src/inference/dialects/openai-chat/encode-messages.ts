@@ -1,0 +1,142 @@
+import type { TextPart } from "../../canonical/content.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  splitLeadingSystem, type Message, type SystemMessage, type ToolMessage, type UserMessage, type UserPart,
+} from "../../canonical/message.ts";
+import { repairToolTurns } from "../repair-tool-turns.ts";
+import { encodeAssistant } from "./encode-assistant.ts";
+import { encodeOpaque, encodeText, encodeUserPart } from "./encode-content.ts";
+import type { EncodeState } from "./encode-state.ts";
+
+/** Claude Code's accounting line, which changes with every request and would spoil other providers' prompt caches. */
+const billingHeaderPrefix = "x-anthropic-billing-header:";
+
+/** The conversation on the wire: tool results right after their calls, text alone in them. */
+export function encodeMessages(state: EncodeState): JsonObject[] {
+  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const wire = state.sameDialect
+    ? leading.map((message, index) => encodeSystem(message, index, state))
+    : encodeLeadingSystem(leading, state);
+  const turns = new TurnEncoder(state, leading.length);
+  for (const message of rest) turns.add(message);
+  return [...wire, ...turns.finish()];
+}
+
+/** Several leading instructions as one message: many servers accept no second one. */
+function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeState): JsonObject[] {
+  const parts = leading.flatMap((message) => message.parts)
+    .filter((part) => part.text !== "" && !part.text.startsWith(billingHeaderPrefix));
+  if (parts.length === 0) return [];
+  return [{ role: "system", content: textContent(parts, "messages[0]", state) }];
+}
+
+const encodeSystem = (message: SystemMessage, index: number, state: EncodeState): JsonObject => ({
+  role: message.developer === true && (state.sameDialect || state.quirks.developerRole === true) ? "developer" : "system",
+  content: textContent(message.parts, `messages[${index}]`, state),
+  ...named(message.name),
+  ...state.extensionFields(message.extensions, `messages[${index}]`),
+});
+
+const named = (name: string | undefined): JsonObject => (name === undefined ? {} : { name });
+
+/**
+ * Text as a plain string where it is one, or where another dialect's parts can be joined to one: many
+ * servers take nothing else. Parts stay parts where cache markers stand on them.
+ */
+function textContent(parts: readonly TextPart[], path: string, state: EncodeState): JsonValue {
+  const wire = parts.map((part, index) => encodeText(part, `${path}.content[${index}]`, state));
+  const plain = wire.every((part) => Object.keys(part).length === 2);
+  if (plain && (wire.length <= 1 || !state.sameDialect)) return parts.map((part) => part.text).join("\n\n");
+  return wire;
+}
+
+/** Encodes turn by turn, and keeps images of tool results for the user's message after them. */
+class TurnEncoder {
+  private readonly state: EncodeState;
+  private readonly wire: JsonObject[] = [];
+  private attachments: JsonObject[] = [];
+  private imageCount = 0;
+  private index: number;
+
+  constructor(state: EncodeState, firstIndex: number) {
+    this.state = state;
+    this.index = firstIndex;
+  }
+
+  add(message: Message): void {
+    const path = `messages[${this.index}]`;
+    this.index += 1;
+    switch (message.role) {
+      case "tool": this.wire.push(this.toolMessage(message, path)); break;
+      case "user": this.wire.push(this.userMessage(message, path)); break;
+      case "assistant":
+        this.flushAttachments();
+        this.wire.push(encodeAssistant(message, path, this.state));
+        break;
+      case "system":
+        this.flushAttachments();
+        this.wire.push(this.laterSystem(message));
+    }
+  }
+
+  finish(): JsonObject[] {
+    this.flushAttachments();
+    return this.wire;
+  }
+
+  private userMessage(message: UserMessage, path: string): JsonObject {
+    const encoded = message.parts.flatMap((part, index) => encodeUserPart(part, `${path}.content[${index}]`, this.state));
+    const content = [...this.attachments, ...encoded];
+    this.attachments = [];
+    const first = content[0];
+    const plain = content.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
+    return {
+      role: "user",
+      content: content.length === 0 ? "" : plain ? first.text : content,
+      ...named(message.name),
+      ...this.state.extensionFields(message.extensions, path),
+    };
+  }
+
+  private toolMessage(message: ToolMessage, path: string): JsonObject {
+    const { state } = this;
+    const content = state.sameDialect ? sameDialectResult(message, path, state) : this.resultText(message, path);
+    const extensions = state.extensionFields(message.extensions, path);
+    if (state.request.legacyFunctions === true) return { role: "function", name: message.name ?? "", content, ...extensions };
+    return { role: "tool", tool_call_id: message.toolCallId, content, ...named(message.name), ...extensions };
+  }
+
+  /** Tool messages carry text alone; what else a result holds follows in the next user message. */
+  private resultText(message: ToolMessage, path: string): string {
+    const texts = message.parts.map((part, index) => {
+      if (part.type === "text") return part.text;
+      const partPath = `${path}.content[${index}]`;
+      this.attachments.push(...encodeUserPart(part, partPath, this.state));
+      this.state.lose(partPath, "tool results carry text alone; sent in a user message after them");
+      this.imageCount += 1;
+      return `[${part.type} ${this.imageCount} attached below]`;
+    });
+    if (message.cache !== undefined) this.state.cacheFields(message.cache);
+    return (message.isError === true ? "Error: " : "") + texts.join("\n");
+  }
+
+  private flushAttachments(): void {
+    if (this.attachments.length === 0) return;
+    this.wire.push({ role: "user", content: this.attachments });
+    this.attachments = [];
+  }
+
+  /** Instructions keep their place in the conversation; moving them to its head would change their meaning. */
+  private laterSystem(message: SystemMessage): JsonObject {
+    if (this.state.quirks.systemOnlyFirst !== true) return encodeSystem(message, this.index - 1, this.state);
+    const text = message.parts.map((part) => part.text).join("\n\n");
+    return { role: "user", content: `<system-reminder>\n${text}\n</system-reminder>` };
+  }
+}
+
+function sameDialectResult(message: ToolMessage, path: string, state: EncodeState): JsonValue {
+  const texts = message.parts.filter((part): part is TextPart => part.type === "text");
+  if (texts.length === message.parts.length) return textContent(texts, path, state);
+  return message.parts.flatMap((part: UserPart, index) =>
+    part.type === "opaque" ? [encodeOpaque(part, path)] : encodeUserPart(part, `${path}.content[${index}]`, state));
+}

@@ -1,0 +1,103 @@
+import type { TextPart } from "../../canonical/content.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { AssistantPart } from "../../canonical/message.ts";
+import type { ReasoningPart } from "../../canonical/reasoning.ts";
+import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
+import type { ToolCallPart } from "../../canonical/tool.ts";
+import { dataUrl } from "../data-url.ts";
+import type { ResponseContext } from "../dialect.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+import { encodeAnnotation } from "./annotation-fields.ts";
+import { encodeUsage } from "./encode-usage.ts";
+import { encodeFinish } from "./finish-fields.ts";
+import { gatewayFields } from "./gateway-fields.ts";
+import { joinTexts } from "./join-texts.ts";
+import { encodeLogProbabilities } from "./log-probability-fields.ts";
+import { encodeDetails, needsDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
+
+/** A chat completion for a client. */
+export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
+  const { usage, gateway, extensions } = response;
+  return withoutUndefined<JsonObject>({
+    id: context.id ?? response.id,
+    object: "chat.completion",
+    created: response.createdAtSeconds,
+    model: context.model ?? response.model,
+    choices: response.choices.map((choice) => encodeChoice(choice, context)),
+    usage: usage && encodeUsage(usage, gateway),
+    service_tier: response.serviceTier,
+    system_fingerprint: response.systemFingerprint,
+    ...(extensions?.dialect === "openai-chat" ? extensions.fields : {}),
+    ...gatewayFields(gateway),
+  });
+}
+
+function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject {
+  const legacyFunctions = request?.legacyFunctions === true;
+  const parts = request?.reasoning?.exclude === true
+    ? choice.parts.filter((part) => part.type !== "reasoning")
+    : choice.parts;
+  return {
+    index: choice.index,
+    message: encodeMessage(parts, { choice, legacyFunctions }),
+    logprobs: choice.logProbabilities ? encodeLogProbabilities(choice.logProbabilities) : null,
+    ...encodeFinish(choice.finish, { legacyFunctions }),
+  };
+}
+
+function encodeMessage(parts: readonly AssistantPart[], facts: { choice: Choice; legacyFunctions: boolean }): JsonObject {
+  const texts = parts.filter((part): part is TextPart => part.type === "text");
+  const calls = parts.filter((part): part is ToolCallPart => part.type === "tool-call");
+  const annotations = texts.flatMap((part) => part.annotations ?? []).flatMap(encodeAnnotation);
+  const audio = parts.find((part) => part.type === "audio-output");
+  const images = parts.flatMap((part) => (part.type === "image" ? encodeImage(part) : []));
+  return withoutUndefined<JsonObject>({
+    role: "assistant",
+    content: texts.length === 0 ? null : joinTexts(texts),
+    refusal: refusalText(parts, facts.choice),
+    ...encodeThoughts(parts),
+    annotations: annotations.length === 0 ? undefined : annotations,
+    audio: audio && encodeAudio(audio),
+    images: images.length === 0 ? undefined : images,
+    ...encodeCalls(calls, facts.legacyFunctions),
+  });
+}
+
+function refusalText(parts: readonly AssistantPart[], { finish }: Choice): string | null {
+  const said = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
+  if (said !== "") return said;
+  return finish.reason === "refusal" ? finish.explanation ?? null : null;
+}
+
+function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
+  const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
+  if (thoughts.length === 0) return {};
+  return {
+    reasoning_content: reasoningText(thoughts),
+    reasoning_details: needsDetails(thoughts) ? encodeDetails(parts) : undefined,
+  };
+}
+
+export const encodeAudio = (audio: { id?: string; data?: string; transcript?: string; expiresAtSeconds?: number }): JsonObject =>
+  withoutUndefined<JsonObject>({ id: audio.id, data: audio.data, expires_at: audio.expiresAtSeconds, transcript: audio.transcript });
+
+/** An image that the model made, as OpenRouter shows it; one that is only an uploaded file cannot be shown. */
+export function encodeImage({ source }: Extract<AssistantPart, { type: "image" }>): JsonObject[] {
+  if (source.type === "file") return [];
+  return [{ type: "image_url", image_url: { url: source.type === "url" ? source.url : dataUrl(source) } }];
+}
+
+function encodeCalls(calls: readonly ToolCallPart[], legacyFunctions: boolean): JsonObject {
+  const first = calls[0];
+  if (first === undefined) return {};
+  if (legacyFunctions) return { function_call: { name: first.name, arguments: first.arguments } };
+  return { tool_calls: calls.map(encodeCall) };
+}
+
+const encodeCall = (call: ToolCallPart): JsonObject => ({
+  id: call.id,
+  ...(call.kind === "custom"
+    ? { type: "custom", custom: { name: call.name, input: call.arguments } }
+    : { type: "function", function: { name: call.name, arguments: call.arguments.trim() === "" ? "{}" : call.arguments } }),
+  ...signatureField(call),
+});

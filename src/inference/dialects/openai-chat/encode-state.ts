@@ -1,0 +1,65 @@
+import type { CacheMarker } from "../../canonical/cache-marker.ts";
+import type { Extensions } from "../../canonical/extensions.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { Loss } from "../../canonical/loss.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { DialectQuirks, EncodeRequestOptions } from "../dialect.ts";
+import { ToolNamer } from "../tool-aliases.ts";
+
+/** OpenAI's bound on tool names. */
+const maxToolNameLength = 64;
+
+/** What the steps of encoding one request share. */
+export class EncodeState {
+  readonly request: CanonicalRequest;
+  readonly options: EncodeRequestOptions;
+  readonly quirks: DialectQuirks;
+  /** True when the client spoke this dialect itself: what it wrote goes out as it wrote it. */
+  readonly sameDialect: boolean;
+  readonly namer: ToolNamer;
+  private readonly lossByField = new Map<string, Loss>();
+
+  constructor(request: CanonicalRequest, options: EncodeRequestOptions) {
+    this.request = request;
+    this.options = options;
+    this.quirks = options.quirks ?? {};
+    this.sameDialect = request.dialect === "openai-chat";
+    this.namer = new ToolNamer({
+      maxLength: maxToolNameLength,
+      wrapsCustom: !this.sameDialect && this.quirks.customTools !== true,
+    });
+  }
+
+  get losses(): Loss[] {
+    return [...this.lossByField.values()];
+  }
+
+  /** Declares something as lost; the same field is declared once. */
+  lose(field: string, reason: string): void {
+    if (!this.lossByField.has(field)) this.lossByField.set(field, { field, reason });
+  }
+
+  /** The marker's wire field, as the client wrote it or as the upstream knows it. */
+  cacheFields(cache: CacheMarker | undefined): JsonObject {
+    if (cache === undefined) return {};
+    const spelling = (this.sameDialect ? cache.spelling : undefined) ?? this.quirks.cacheMarkers;
+    if (spelling === undefined) this.lose("cache_control", "the upstream knows no cache markers");
+    if (spelling === "cache_control") {
+      return { cache_control: { type: "ephemeral", ...(cache.ttl !== undefined && cache.ttl !== "30m" && { ttl: cache.ttl }) } };
+    }
+    if (spelling === "prompt_cache_breakpoint") {
+      return { prompt_cache_breakpoint: { mode: "explicit", ...(cache.ttl === "30m" && { ttl: cache.ttl }) } };
+    }
+    return {};
+  }
+
+  /** Fields of this dialect that the canonical form kept aside; those of another dialect are lost. */
+  extensionFields(extensions: Extensions | undefined, path: string): JsonObject {
+    if (extensions === undefined) return {};
+    if (extensions.dialect === "openai-chat") return extensions.fields;
+    for (const key of Object.keys(extensions.fields)) {
+      this.lose(path === "" ? key : `${path}.${key}`, `a field of ${extensions.dialect}`);
+    }
+    return {};
+  }
+}

@@ -1,0 +1,23 @@
+import type { ClientDialect, UpstreamDialect } from "../dialect.ts";
+import { decodeRequest } from "./decode-request.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { ChatStreamDecoder } from "./decode-stream.ts";
+import { encodeError, encodeStreamError } from "./encode-error.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { encodeResponse } from "./encode-response.ts";
+import { ChatStreamEncoder } from "./encode-stream.ts";
+import { readError } from "./read-error.ts";
+
+/** OpenAI's chat completions, and what compatible servers make of them (openai 7.55, 2026-11). */
+export const openaiChat = {
+  id: "openai-chat",
+  decodeRequest,
+  encodeResponse,
+  createStreamEncoder: (context) => new ChatStreamEncoder(context),
+  encodeError,
+  encodeStreamError,
+  encodeRequest,
+  decodeResponse,
+  createStreamDecoder: (context) => new ChatStreamDecoder(context),
+  readError,
+} satisfies ClientDialect & UpstreamDialect;

@@ -1,0 +1,197 @@
+import { reconcileFinish, type Finish } from "../../canonical/finish-reason.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { LogProbabilities } from "../../canonical/log-probability.ts";
+import type { ReasoningPart } from "../../canonical/reasoning.ts";
+import type { ItemPlace, ReasoningEnd, StreamPart, ToolCallStart } from "../../canonical/stream-part.ts";
+import type { ResponseContext } from "../dialect.ts";
+import { encodeAnnotation } from "./annotation-fields.ts";
+import { encodeAudio, encodeImage } from "./encode-response.ts";
+import { encodeFinish } from "./finish-fields.ts";
+import { messageSeparator } from "./join-texts.ts";
+import { encodeLogProbabilities } from "./log-probability-fields.ts";
+import { encodeDetail, needsDetails, signatureField } from "./reasoning-fields.ts";
+
+type ChoicePart = Extract<StreamPart, { choiceIndex: number }>;
+
+interface OpenCall {
+  /** Position among the choice's calls, which is what chat counts. */
+  index: number;
+  start: ToolCallStart;
+  hasText: boolean;
+}
+
+/** Encodes one choice of a stream: each call gives the entries of `choices` that its part becomes, mostly one. */
+export class ChoiceEncoder {
+  private readonly index: number;
+  private readonly legacyFunctions: boolean;
+  private readonly hidesReasoning: boolean;
+  private readonly calls = new Map<number, OpenCall>();
+  private readonly thoughts = new Map<number, ReasoningPart>();
+  private pendingProbabilities: LogProbabilities | undefined;
+  /** Sealed thoughts after a call, which wait for the id of the call that they stand before. */
+  private heldThoughts: { thought: ReasoningPart; index: number }[] = [];
+  private pendingSeparator = "";
+  private hasRole = false;
+  private hasText = false;
+  private hasRefusal = false;
+  private finished = false;
+
+  constructor(index: number, { request }: ResponseContext) {
+    this.index = index;
+    this.legacyFunctions = request?.legacyFunctions === true;
+    this.hidesReasoning = request?.reasoning?.exclude === true;
+  }
+
+  encode(part: ChoicePart): JsonObject[] {
+    if (this.finished) return [];
+    switch (part.type) {
+      case "text-start": return this.startText(part.startsMessage === true);
+      case "text-delta": return this.text(part.text);
+      case "text-end": case "opaque": return [];
+      case "reasoning-start": case "reasoning-delta": case "reasoning-end":
+        return this.hidesReasoning ? [] : this.reasoning(part);
+      case "tool-call-start": return this.startCall(part);
+      case "tool-call-delta": return this.callText(part, part.arguments);
+      case "tool-call-end": return this.endCall(part);
+      case "refusal-delta": return this.refusal(part.refusal);
+      case "annotation": return encodeAnnotation(part.annotation).flatMap((annotation) => this.delta({ annotations: [annotation] }));
+      case "logprobs": this.keepProbabilities(part); return [];
+      case "audio-delta": return this.delta({ audio: encodeAudio(part) });
+      case "image": return encodeImage(part.image).flatMap((image) => this.delta({ images: [image] }));
+      case "finish": return this.finish(part.finish);
+    }
+  }
+
+  /** The end of the choice, once; without a reason it is inferred. */
+  finish(reported?: Finish): JsonObject[] {
+    if (this.finished) return [];
+    const finish = reconcileFinish(reported, this.calls.size > 0);
+    const refusal = finish.reason === "refusal" && !this.hasRefusal ? finish.explanation : undefined;
+    const entries = [
+      ...this.releaseThoughts(),
+      ...(refusal === undefined ? [] : this.delta({ refusal })),
+      ...(this.hasRole ? [] : this.delta({})),
+    ];
+    this.finished = true;
+    return [...entries, this.entry({}, encodeFinish(finish, { legacyFunctions: this.legacyFunctions }))];
+  }
+
+  private startText(startsMessage: boolean): JsonObject[] {
+    if (startsMessage && this.hasText) this.pendingSeparator = messageSeparator;
+    return [];
+  }
+
+  private text(text: string): JsonObject[] {
+    this.hasText = true;
+    const content = this.pendingSeparator + text;
+    this.pendingSeparator = "";
+    return this.delta({ content });
+  }
+
+  private refusal(refusal: string): JsonObject[] {
+    this.hasRefusal = true;
+    return this.delta({ refusal });
+  }
+
+  /** Text goes out as it comes; a seal follows in one entry that holds the whole thought, which is what is replayed. */
+  private reasoning(part: Extract<ChoicePart, { type: `reasoning-${string}` }>): JsonObject[] {
+    if (part.type === "reasoning-end") return this.endThought(part);
+    if (part.type === "reasoning-start") {
+      const { id, format } = part;
+      this.thoughts.set(part.itemIndex, { type: "reasoning", ...(id !== undefined && { id }), ...(format !== undefined && { format }) });
+      return [];
+    }
+    const thought = this.thought(part.itemIndex);
+    if (part.summaryIndex === undefined) thought.text = (thought.text ?? "") + part.text;
+    else thought.summary = withPiece(thought.summary ?? [], part.summaryIndex, part.text);
+    return this.delta({ reasoning_content: part.text });
+  }
+
+  private endThought(part: ReasoningEnd): JsonObject[] {
+    const { signature, encrypted, provenance } = part;
+    const thought: ReasoningPart = {
+      ...this.thought(part.itemIndex),
+      ...(signature !== undefined && { signature }),
+      ...(encrypted !== undefined && { encrypted }),
+      ...(provenance !== undefined && { provenance }),
+    };
+    this.thoughts.set(part.itemIndex, thought);
+    if (!needsDetails([thought])) return [];
+    this.heldThoughts.push({ thought, index: [...this.thoughts.keys()].indexOf(part.itemIndex) });
+    return this.calls.size > 0 ? [] : this.releaseThoughts();
+  }
+
+  private releaseThoughts(callId?: string): JsonObject[] {
+    const details = this.heldThoughts.flatMap(({ thought, index }) =>
+      encodeDetail(thought, { index, ...(callId !== undefined && { tool_call_id: callId }) }));
+    this.heldThoughts = [];
+    return details.length === 0 ? [] : this.delta({ reasoning_details: details });
+  }
+
+  private thought(itemIndex: number): ReasoningPart {
+    let thought = this.thoughts.get(itemIndex);
+    if (thought === undefined) this.thoughts.set(itemIndex, (thought = { type: "reasoning" }));
+    return thought;
+  }
+
+  private startCall(start: ToolCallStart): JsonObject[] {
+    const call = { index: this.calls.size, start, hasText: false };
+    this.calls.set(start.itemIndex, call);
+    const { id, name, kind } = start;
+    const thoughts = this.releaseThoughts(id);
+    // The older field holds one call; a second one cannot be told.
+    if (this.legacyFunctions) return call.index > 0 ? thoughts : [...thoughts, ...this.delta({ function_call: { name, arguments: "" } })];
+    const named = kind === "custom" ? { custom: { name, input: "" } } : { function: { name, arguments: "" } };
+    return [...thoughts, ...this.delta({ tool_calls: [{ index: call.index, id, type: kind, ...named, ...signatureField(start) }] })];
+  }
+
+  private callText({ itemIndex }: ItemPlace, text: string): JsonObject[] {
+    const call = this.calls.get(itemIndex);
+    if (call === undefined || text === "" || (this.legacyFunctions && call.index > 0)) return [];
+    call.hasText = true;
+    if (this.legacyFunctions) return this.delta({ function_call: { arguments: text } });
+    const added = call.start.kind === "custom" ? { custom: { input: text } } : { function: { arguments: text } };
+    return this.delta({ tool_calls: [{ index: call.index, ...added }] });
+  }
+
+  /** A function that got no arguments gets empty ones: clients parse the text. */
+  private endCall(place: ItemPlace): JsonObject[] {
+    const call = this.calls.get(place.itemIndex);
+    return call === undefined || call.hasText || call.start.kind === "custom" ? [] : this.callText(place, "{}");
+  }
+
+  private keepProbabilities({ content, refusal }: LogProbabilities): void {
+    const pending = this.pendingProbabilities;
+    this.pendingProbabilities = {
+      ...((pending?.content ?? content) && { content: [...(pending?.content ?? []), ...(content ?? [])] }),
+      ...((pending?.refusal ?? refusal) && { refusal: [...(pending?.refusal ?? []), ...(refusal ?? [])] }),
+    };
+  }
+
+  /** An entry with this delta, after the one that gives the role. */
+  private delta(delta: JsonObject): JsonObject[] {
+    if (this.hasRole) return [this.entry(delta)];
+    this.hasRole = true;
+    const role = this.entryOf({ role: "assistant", content: "" }, { logprobs: null, finish_reason: null });
+    return Object.keys(delta).length === 0 ? [role] : [role, this.entry(delta)];
+  }
+
+  /** An entry that takes along the log probabilities that were waiting for it. */
+  private entry(delta: JsonObject, ending: JsonObject = { finish_reason: null }): JsonObject {
+    const waits = this.pendingProbabilities !== undefined && ("content" in delta || "refusal" in delta || this.finished);
+    const logprobs = waits && this.pendingProbabilities ? encodeLogProbabilities(this.pendingProbabilities) : null;
+    if (waits) this.pendingProbabilities = undefined;
+    return this.entryOf(delta, { logprobs, ...ending });
+  }
+
+  private entryOf(delta: JsonObject, ending: JsonObject): JsonObject {
+    return { index: this.index, delta, ...ending };
+  }
+}
+
+function withPiece(summary: readonly string[], index: number, text: string): string[] {
+  const pieces = [...summary];
+  while (pieces.length < index) pieces.push("");
+  pieces[index] = (pieces[index] ?? "") + text;
+  return pieces;
+}
