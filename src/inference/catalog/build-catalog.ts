@@ -39,12 +39,13 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
     version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
-    aliases: new Map(Object.entries(facts.aliases).filter(([alias, id]) => models.has(id) && !models.has(alias))),
+    aliases: new Map(Object.entries(facts.aliases)
+      .filter(([alias, id]) => models.has(id) && !models.has(alias))),
   };
 }
 
-const entriesOf = ({ configuredProviders, simulatedProvider }: CatalogOptions): readonly ConfiguredProvider[] =>
-  simulatedProvider === undefined ? configuredProviders : [...configuredProviders, simulatedProvider];
+const entriesOf = ({ configuredProviders, simulatedProvider }: CatalogOptions): ConfiguredProvider[] =>
+  [...configuredProviders, ...(simulatedProvider === undefined ? [] : [simulatedProvider])];
 
 function buildProviders(options: CatalogOptions): Map<string, Provider> {
   const { environment, configuredProviders, simulatedProvider } = options;
@@ -52,7 +53,8 @@ function buildProviders(options: CatalogOptions): Map<string, Provider> {
   for (const definition of providerDefinitions) {
     const provider = knownProvider(definition, environment);
     const isConfigured = configuredProviders.some(({ id }) => id === definition.id);
-    if (!definition.local || provider.baseUrl !== undefined || isConfigured) providers.set(provider.id, provider);
+    const isActive = !definition.local || provider.baseUrl !== undefined || isConfigured;
+    if (isActive) providers.set(provider.id, provider);
   }
   for (const entry of configuredProviders) {
     providers.set(entry.id, configureProvider(entry, { known: providers.get(entry.id), environment }));
@@ -84,16 +86,16 @@ function factModels({ rows }: CatalogFacts, context: FactContext): Map<string, C
 function addModels(
   models: Map<string, CatalogModel>,
   entry: ConfiguredProvider,
-  context: { options: CatalogOptions; providers: ReadonlyMap<string, Provider>; redirected: ReadonlySet<string> },
+  { providers, redirected, options }: Omit<FactContext, "priceOf"> & { options: CatalogOptions },
 ): void {
-  const provider = context.providers.get(entry.id);
+  const provider = providers.get(entry.id);
   if (provider === undefined) return;
   for (const model of entry.models ?? []) {
     models.set(model.id, configureModel(model, {
       provider,
       known: models.get(model.id),
-      redirected: context.redirected.has(entry.id),
-      nowMs: context.options.nowMs,
+      redirected: redirected.has(entry.id),
+      nowMs: options.nowMs,
     }));
   }
 }

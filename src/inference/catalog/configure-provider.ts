@@ -1,4 +1,4 @@
-import type { DataPolicy, Provider, Surface, UpstreamDialect, UpstreamTimeouts } from "./model.ts";
+import type { DataPolicy, Provider, UpstreamTimeouts } from "./model.ts";
 import type { ConfiguredProvider } from "./configured-provider.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { bearerHeader, defaultTimeouts } from "./known-provider.ts";
@@ -21,7 +21,7 @@ export function configureProvider(
     baseUrl: baseUrl ?? known?.baseUrl,
     // Another address is another server: what the vendor serves elsewhere does not belong to it.
     surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
-    dialects: entry.dialect === undefined ? known?.dialects ?? dialectsOf("openai-chat") : dialectsOf(entry.dialect),
+    dialects: dialectsOf(entry.dialect) ?? known?.dialects ?? openaiDialects,
     credentialHeader: known?.credentialHeader ?? bearerHeader,
     apiKey: credentialOf(entry, { known, environment }),
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
@@ -47,12 +47,15 @@ function resolveReference(text: string | undefined, environment: Environment): s
   return name === undefined ? text : environment[name] || undefined;
 }
 
-/** OpenAI's dialect alone implies OpenAI's other surfaces; any other dialect is one of chat. */
-function dialectsOf(dialect: NonNullable<ConfiguredProvider["dialect"]>): Partial<Record<Surface, UpstreamDialect>> {
+/** OpenAI's chat dialect alone implies OpenAI's other surfaces. */
+const openaiDialects: Provider["dialects"] =
+  { chat: "openai-chat", embeddings: "openai-embeddings", moderations: "openai-moderations" };
+
+/** Dialects by surface; any single dialect but OpenAI's is one of chat alone. */
+function dialectsOf(dialect: ConfiguredProvider["dialect"]): Provider["dialects"] | undefined {
+  if (dialect === undefined) return undefined;
   if (typeof dialect === "object") return present(dialect);
-  return dialect === "openai-chat"
-    ? { chat: dialect, embeddings: "openai-embeddings", moderations: "openai-moderations" }
-    : { chat: dialect };
+  return dialect === "openai-chat" ? openaiDialects : { chat: dialect };
 }
 
 const dataPolicyOf = (policy: ConfiguredProvider["data_policy"]): DataPolicy => present({

@@ -37,7 +37,8 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
   });
 }
 
-function configuredRoute(entry: ConfiguredModel, { known, provider, redirected }: ConfiguredPlace): UpstreamRoute {
+function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): UpstreamRoute {
+  const { known, provider, redirected } = place;
   const old = known?.routes.find((route) => route.provider.id === provider.id);
   const upstreamModel = entry.upstream_model
     ?? old?.upstreamModel

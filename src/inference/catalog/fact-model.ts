@@ -1,7 +1,9 @@
 import { providerDefinitions } from "../providers/index.ts";
 import type { ProviderDefinition } from "../providers/provider-definition.ts";
 import type { FactRow } from "./catalog-facts.ts";
-import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamDialect, UpstreamRoute } from "./model.ts";
+import type {
+  CatalogModel, Provider, ReasoningLevels, Surface, UpstreamDialect, UpstreamRoute,
+} from "./model.ts";
 import type { FactPriceReader } from "./price-rows.ts";
 import { present } from "./present.ts";
 
@@ -47,7 +49,10 @@ export const categoryOf = (surface: Surface): CatalogModel["category"] =>
   surface === "embeddings" ? "embedding" : "text";
 
 /** The dialect of a vendor's model where it deviates from its provider's. */
-export const deviatingDialect = (providerId: string, upstreamModel: string): UpstreamDialect | "none" | undefined =>
+export const deviatingDialect = (
+  providerId: string,
+  upstreamModel: string,
+): UpstreamDialect | "none" | undefined =>
   definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))?.dialect;
 
 /** The wire name as the vendor's endpoint wants it. */
@@ -68,7 +73,8 @@ function mainRow(rows: readonly FactRow[]): FactRow | undefined {
 function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamRoute | undefined {
   const provider = context.providers.get(row.provider);
   if (provider === undefined) return undefined;
-  const deviation = context.redirected.has(row.provider) ? undefined : deviatingDialect(row.provider, row.upstream);
+  const isRedirected = context.redirected.has(row.provider);
+  const deviation = isRedirected ? undefined : deviatingDialect(row.provider, row.upstream);
   if (deviation === "none") return undefined;
   return present({
     provider,

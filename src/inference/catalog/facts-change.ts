@@ -44,7 +44,8 @@ function movesOf(key: string, before: FactPrices | undefined, after: FactPrices 
   const parts = Object.keys(after) as (keyof FactPrices)[];
   return parts.flatMap((part) => {
     const [from, to] = [before[part], after[part]];
-    return from !== undefined && to !== undefined && isLargeMove(from, to) ? [`${key}: ${part} ${from} -> ${to}`] : [];
+    const moved = from !== undefined && to !== undefined && isLargeMove(from, to);
+    return moved ? [`${key}: ${part} ${from} -> ${to}`] : [];
   });
 }
 

@@ -16,7 +16,7 @@ export const defaultTimeouts: UpstreamTimeouts = {
   totalMs: 600_000,
 };
 
-/** A built-in provider as this environment makes it: addressed, and with the platform's credential if there is one. */
+/** A built-in provider in this environment: with its address and the platform's credential, if there are. */
 export function knownProvider(definition: ProviderDefinition, environment: Environment): Provider {
   const { baseUrl, local } = definition;
   const apiKey = firstSet(environment, definition.credentialVariables) ?? (local ? "" : undefined);

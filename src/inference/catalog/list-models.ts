@@ -14,7 +14,8 @@ export interface ModelListOptions {
 /** The models that pass every filter, in the order asked for; without one, by id. */
 export function listModels(snapshot: CatalogSnapshot, options: ModelListOptions): CatalogModel[] {
   const { query, isRoutable } = options;
-  const models = [...snapshot.models.values()].filter((model) => matches(model, query) && (query.all || isRoutable(model)));
+  const models = [...snapshot.models.values()]
+    .filter((model) => matches(model, query) && (query.all || isRoutable(model)));
   return query.sort === undefined ? models : models.sort(order(query.sort, options));
 }
 
@@ -26,16 +27,18 @@ export const countModels = (snapshot: CatalogSnapshot, isRoutable: (model: Catal
 export function modelCounts(snapshot: CatalogSnapshot): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { routes } of snapshot.models.values()) {
-    for (const id of new Set(routes.map(({ provider }) => provider.id))) counts.set(id, (counts.get(id) ?? 0) + 1);
+    const providerIds = new Set(routes.map(({ provider }) => provider.id));
+    for (const id of providerIds) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   return counts;
 }
 
-function matches(model: CatalogModel, { provider, category, minContext, capabilities }: ModelListQuery): boolean {
+function matches(model: CatalogModel, query: ModelListQuery): boolean {
+  const { provider, category, minContext, capabilities } = query;
   return (category === undefined || model.category === category)
     && (minContext === undefined || model.contextLength >= minContext)
     && (provider === undefined || isFrom(model, provider.toLowerCase()))
-    && capabilities.every((wanted) => model.capabilities.some((capability) => capabilitySlug(capability) === wanted));
+    && capabilities.every((wanted) => model.capabilities.some((one) => capabilitySlug(one) === wanted));
 }
 
 /** The contract's `provider` of a model is its owner; people also mean who serves it. */

@@ -11,43 +11,55 @@ export interface MakerModel {
   free?: true;
 }
 
+type Listed = readonly [upstream: string, name: string, context: number];
+
+const served = (provider: string, surface: Surface, models: readonly Listed[]): MakerModel[] =>
+  models.map(([upstream, name, context]) => ({ provider, upstream, name, surface, context }));
+
 /**
  * Retrieval and moderation models by name and context, from their vendors' pages (2026-07). They have
  * no price here: callers with their own key can use them, others once the operator prices them.
  */
 export const makerModels: readonly MakerModel[] = [
   // docs.voyageai.com/docs/embeddings and /reranker
-  { provider: "voyage", upstream: "voyage-4-large", name: "Voyage 4 Large", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-4", name: "Voyage 4", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-4-lite", name: "Voyage 4 Lite", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-3-large", name: "Voyage 3 Large", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-3.5", name: "Voyage 3.5", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-3.5-lite", name: "Voyage 3.5 Lite", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-code-3", name: "Voyage Code 3", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-finance-2", name: "Voyage Finance 2", surface: "embeddings", context: 32_000 },
-  { provider: "voyage", upstream: "voyage-law-2", name: "Voyage Law 2", surface: "embeddings", context: 16_000 },
-  { provider: "voyage", upstream: "rerank-2.5", name: "Voyage Rerank 2.5", surface: "rerank", context: 32_000 },
-  { provider: "voyage", upstream: "rerank-2.5-lite", name: "Voyage Rerank 2.5 Lite", surface: "rerank", context: 32_000 },
+  ...served("voyage", "embeddings", [
+    ["voyage-4-large", "Voyage 4 Large", 32_000],
+    ["voyage-4", "Voyage 4", 32_000],
+    ["voyage-4-lite", "Voyage 4 Lite", 32_000],
+    ["voyage-3-large", "Voyage 3 Large", 32_000],
+    ["voyage-3.5", "Voyage 3.5", 32_000],
+    ["voyage-3.5-lite", "Voyage 3.5 Lite", 32_000],
+    ["voyage-code-3", "Voyage Code 3", 32_000],
+    ["voyage-finance-2", "Voyage Finance 2", 32_000],
+    ["voyage-law-2", "Voyage Law 2", 16_000],
+  ]),
+  ...served("voyage", "rerank", [
+    ["rerank-2.5", "Voyage Rerank 2.5", 32_000],
+    ["rerank-2.5-lite", "Voyage Rerank 2.5 Lite", 32_000],
+  ]),
   // jina.ai/embeddings and /reranker
-  { provider: "jina", upstream: "jina-embeddings-v4", name: "Jina Embeddings v4", surface: "embeddings", context: 32_768 },
-  { provider: "jina", upstream: "jina-embeddings-v3", name: "Jina Embeddings v3", surface: "embeddings", context: 8_192 },
-  { provider: "jina", upstream: "jina-reranker-v3", name: "Jina Reranker v3", surface: "rerank", context: 131_072 },
-  { provider: "jina", upstream: "jina-reranker-m0", name: "Jina Reranker m0", surface: "rerank", context: 10_240 },
+  ...served("jina", "embeddings", [
+    ["jina-embeddings-v4", "Jina Embeddings v4", 32_768],
+    ["jina-embeddings-v3", "Jina Embeddings v3", 8_192],
+  ]),
+  ...served("jina", "rerank", [
+    ["jina-reranker-v3", "Jina Reranker v3", 131_072],
+    ["jina-reranker-m0", "Jina Reranker m0", 10_240],
+  ]),
   // docs.cohere.com/docs/models
-  { provider: "cohere", upstream: "embed-v4.0", name: "Embed 4", surface: "embeddings", context: 128_000 },
-  { provider: "cohere", upstream: "embed-english-v3.0", name: "Embed English 3", surface: "embeddings", context: 512 },
-  {
-    provider: "cohere", upstream: "embed-multilingual-v3.0", name: "Embed Multilingual 3", surface: "embeddings",
-    context: 512,
-  },
-  { provider: "cohere", upstream: "rerank-v4.0-pro", name: "Rerank 4 Pro", surface: "rerank", context: 32_768 },
-  { provider: "cohere", upstream: "rerank-v4.0-fast", name: "Rerank 4 Fast", surface: "rerank", context: 32_768 },
-  { provider: "cohere", upstream: "rerank-v3.5", name: "Rerank 3.5", surface: "rerank", context: 4_096 },
+  ...served("cohere", "embeddings", [
+    ["embed-v4.0", "Embed 4", 128_000],
+    ["embed-english-v3.0", "Embed English 3", 512],
+    ["embed-multilingual-v3.0", "Embed Multilingual 3", 512],
+  ]),
+  ...served("cohere", "rerank", [
+    ["rerank-v4.0-pro", "Rerank 4 Pro", 32_768],
+    ["rerank-v4.0-fast", "Rerank 4 Fast", 32_768],
+    ["rerank-v3.5", "Rerank 3.5", 4_096],
+  ]),
   // docs.mistral.ai/capabilities/embeddings
-  { provider: "mistral", upstream: "codestral-embed", name: "Codestral Embed", surface: "embeddings", context: 8_192 },
+  ...served("mistral", "embeddings", [["codestral-embed", "Codestral Embed", 8_192]]),
   // platform.openai.com/docs/guides/moderation: free of charge.
-  {
-    provider: "openai", upstream: "omni-moderation-latest", name: "Omni Moderation", surface: "moderations",
-    context: 32_768, free: true,
-  },
+  ...served("openai", "moderations", [["omni-moderation-latest", "Omni Moderation", 32_768]])
+    .map((model): MakerModel => ({ ...model, free: true })),
 ];

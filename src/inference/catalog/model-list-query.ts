@@ -40,7 +40,8 @@ export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery
   };
 }
 
-const text = (parameters: URLSearchParams, name: string): string | undefined => parameters.get(name)?.trim() || undefined;
+const text = (parameters: URLSearchParams, name: string): string | undefined =>
+  parameters.get(name)?.trim() || undefined;
 
 const wantsAll = (parameters: URLSearchParams): boolean =>
   ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "")
@@ -49,8 +50,8 @@ const wantsAll = (parameters: URLSearchParams): boolean =>
 /** `capability` may be repeated; `supported` is its older form with commas. */
 function capabilitiesOf(parameters: URLSearchParams): string[] {
   const written = [...parameters.getAll("capability"), ...parameters.getAll("supported")];
-  const names = written.flatMap((list) => list.split(",")).map((name) => name.trim()).filter((name) => name !== "");
-  return [...new Set(names.map(capabilitySlug))];
+  const names = written.flatMap((list) => list.split(",")).map((name) => capabilitySlug(name.trim()));
+  return [...new Set(names)].filter((name) => name !== "");
 }
 
 /** `function_calling` and `Function-Calling` mean `function-calling`. */
@@ -60,7 +61,8 @@ function minContextOf(written: string | undefined): number | undefined {
   if (written === undefined) return undefined;
   const parsed = minContextSchema.safeParse(written);
   if (parsed.success) return parsed.data;
-  throw new GatewayError("bad_request", "min_context must be a number of tokens, such as 128000.", { param: "min_context" });
+  const message = "min_context must be a number of tokens, such as 128000.";
+  throw new GatewayError("bad_request", message, { param: "min_context" });
 }
 
 function sortOf(written: string | undefined): ModelSort | undefined {

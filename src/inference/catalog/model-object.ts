@@ -1,5 +1,7 @@
 import type { CatalogModel, ReasoningLevels, UpstreamRoute } from "./model.ts";
-import { byokPricing, cheapestPrice, managedPricing, routePricing, type ModelPricing } from "./model-pricing.ts";
+import {
+  byokPricing, cheapestPrice, managedPricing, routePricing, type ModelPricing,
+} from "./model-pricing.ts";
 import { present } from "./present.ts";
 
 /** A model as `GET /models` shows it. */

@@ -1,4 +1,6 @@
-import type { CatalogModel, CatalogSnapshot, Provider, Surface, UpstreamDialect, UpstreamRoute } from "./model.ts";
+import type {
+  CatalogModel, CatalogSnapshot, Provider, Surface, UpstreamDialect, UpstreamRoute,
+} from "./model.ts";
 
 /** The dialect in which a route serves a surface; undefined when it does not. */
 export const routeDialect = (route: UpstreamRoute, surface: Surface): UpstreamDialect | undefined =>
@@ -14,11 +16,12 @@ export function isSendable(
   model: CatalogModel,
   sendable: ReadonlySet<UpstreamDialect>,
 ): boolean {
-  const dialect = routeDialect(route, model.surface);
-  return dialect !== undefined && sendable.has(dialect) && surfaceBaseUrl(route.provider, model.surface) !== undefined;
+  const { surface } = model;
+  const dialect = routeDialect(route, surface);
+  return dialect !== undefined && sendable.has(dialect) && surfaceBaseUrl(route.provider, surface) !== undefined;
 }
 
-/** Whether a route serves callers without a key of their own: sendable, with a platform credential and a price. */
+/** Whether a route serves callers without a key of their own: sendable, with platform credential and price. */
 export const isReachable = (
   route: UpstreamRoute,
   model: CatalogModel,

@@ -1,0 +1,235 @@
+import { describe, expect, test } from "bun:test";
+import { chargeFor } from "../../account/ledger/price.ts";
+import type { Environment } from "../providers/provider-definition.ts";
+import { buildCatalog, type CatalogOptions } from "./build-catalog.ts";
+import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
+import { configuredProviderSchema } from "./configured-provider.ts";
+import type { CatalogSnapshot, UpstreamRoute } from "./model.ts";
+
+const nowMs = Date.UTC(2026, 10, 21);
+
+const row = (provider: string, more: Partial<FactRow> = {}): FactRow => ({
+  id: "acme/large",
+  provider,
+  upstream: "large",
+  name: "Large",
+  surface: "chat",
+  context: 1000,
+  max_output: 100,
+  prices: { input: "0.0375", output: "0.15" },
+  capabilities: ["chat"],
+  parameters: ["max_tokens"],
+  ...more,
+});
+
+const factsOf = (...rows: FactRow[]): CatalogFacts => ({
+  source: "models.dev (MIT licence)",
+  licence: "MIT",
+  snapshot: "2026-07-02",
+  units: "USD per million tokens",
+  aliases: { "acme-ai/large": "acme/large", "acme/gone": "acme/not-there" },
+  rows,
+});
+
+const build = (facts: CatalogFacts, providers: readonly unknown[] = [], environment: Environment = {}): CatalogSnapshot =>
+  buildCatalog({ environment, configuredProviders: providers.map((entry) => configuredProviderSchema.parse(entry)), nowMs, facts });
+
+const routeOf = (catalog: CatalogSnapshot, modelId: string, providerId: string): UpstreamRoute => {
+  const route = catalog.models.get(modelId)?.routes.find(({ provider }) => provider.id === providerId);
+  if (route === undefined) throw new Error(`${providerId} does not serve ${modelId}`);
+  return route;
+};
+
+describe("from the facts", () => {
+  const catalog = build(factsOf(row("groq"), row("openrouter", { context: 2000, efforts: ["low", "high"] })), [], { GROQ_API_KEY: "gsk" });
+
+  test("routes share their model and their provider", () => {
+    const model = catalog.models.get("acme/large");
+    expect(model?.routes.map(({ provider }) => provider.id)).toEqual(["groq", "openrouter"]);
+    expect(model?.routes[0]?.provider).toBe(catalog.providers.get("groq") as never);
+    expect(catalog.version).toBe("models.dev 2026-07-02");
+  });
+
+  test("a provider has a credential when its variable is set, and none otherwise", () => {
+    expect(catalog.providers.get("groq")?.apiKey).toBe("gsk");
+    expect(catalog.providers.get("openrouter")?.apiKey).toBeUndefined();
+  });
+
+  test("prices are exact: 37.5 nano-USD a token", () => {
+    const { price } = routeOf(catalog, "acme/large", "groq");
+    expect(price?.base).toEqual({ inputTokens: 37_500n, outputTokens: 150_000n });
+    expect(price?.version).toBe("groq/acme/large@2026-07-02");
+    if (price === undefined) throw new Error("no price");
+    expect(chargeFor(price, { inputTokens: 2 })).toBe(75n);
+    expect(chargeFor(price, { inputTokens: 1 })).toBe(38n);
+    expect(chargeFor(price, { inputTokens: 1_000_000, outputTokens: 1_000_000 })).toBe(187_500_000n);
+  });
+
+  test("effort levels of another route than the model's own are that route's", () => {
+    const other = build(factsOf(row("groq", { efforts: ["low", "high"] }), row("openrouter", { efforts: ["low"] })));
+    expect(other.models.get("acme/large")?.reasoning).toEqual({ levels: ["low"] });
+    expect(routeOf(other, "acme/large", "groq").reasoning).toEqual({ levels: ["low", "high"] });
+    expect(routeOf(other, "acme/large", "openrouter").reasoning).toBeUndefined();
+  });
+
+  test("aliases that lead nowhere are left out", () => {
+    expect([...(catalog.aliases ?? [])]).toEqual([["acme-ai/large", "acme/large"]]);
+  });
+
+  test("tiers and further parts reach the price row", () => {
+    const prices = { input: "1", output: "2", cache_read: "0.1", cache_write: "1.25", cache_write_1h: "2", request: "5000" };
+    const tiered = build(factsOf(row("groq", { prices, tiers: [{ above: 100, prices: { input: "2", output: "4" } }] })));
+    expect(routeOf(tiered, "acme/large", "groq").price).toEqual({
+      version: "groq/acme/large@2026-07-02",
+      base: {
+        inputTokens: 1_000_000n, outputTokens: 2_000_000n, cacheReadTokens: 100_000n, cacheWriteTokens: 1_250_000n,
+        cacheWriteOneHourTokens: 2_000_000n, request: 5_000_000_000n,
+      },
+      tiers: [{ aboveInputTokens: 100, price: { inputTokens: 2_000_000n, outputTokens: 4_000_000n } }],
+    });
+  });
+
+  test("wire names are sent as the endpoint wants them, in the model's own dialect", () => {
+    const facts = factsOf(
+      row("google-vertex", { id: "google/gemini-9", upstream: "gemini-9" }),
+      row("openai", { id: "openai/gpt-9-pro", upstream: "gpt-9-pro" }),
+    );
+    const named = build(facts);
+    expect(routeOf(named, "google/gemini-9", "google-vertex").upstreamModel).toBe("google/gemini-9");
+    expect(routeOf(named, "openai/gpt-9-pro", "openai").dialect).toBe("openai-responses");
+  });
+});
+
+describe("local servers", () => {
+  const model = { id: "qwen/qwen3-8b", upstream_model: "qwen3:8b" };
+
+  test("are in the catalog only when their address is set", () => {
+    expect(build(factsOf()).providers.has("ollama")).toBe(false);
+    const catalog = build(factsOf(), [], { OLLAMA_BASE_URL: "http://127.0.0.1:11434/v1" });
+    expect(catalog.providers.get("ollama")).toMatchObject({ apiKey: "", local: true, baseUrl: "http://127.0.0.1:11434/v1" });
+  });
+
+  test("serve everybody, free of charge, without a key", () => {
+    const catalog = build(factsOf(), [{ id: "ollama", base_url: "http://127.0.0.1:11434/v1", models: [model] }]);
+    const route = routeOf(catalog, model.id, "ollama");
+    expect(route.provider.apiKey).toBe("");
+    expect(route.upstreamModel).toBe("qwen3:8b");
+    expect(route.price?.base).toEqual({ inputTokens: 0n, outputTokens: 0n });
+  });
+});
+
+describe("configured providers", () => {
+  const acme = { id: "acme", base_url: "http://127.0.0.1:9000/v1/", api_key: "secret" };
+  const large = { id: "acme/large", upstream_model: "large-v2", pricing: { prompt: "0.50", completion: "1.50" } };
+
+  test("are added with defaults", () => {
+    const provider = build(factsOf(), [acme]).providers.get("acme");
+    expect(provider).toEqual({
+      id: "acme",
+      name: "acme",
+      baseUrl: "http://127.0.0.1:9000/v1",
+      dialects: { chat: "openai-chat", embeddings: "openai-embeddings", moderations: "openai-moderations" },
+      credentialHeader: { name: "authorization", prefix: "Bearer " },
+      apiKey: "secret",
+      dataPolicy: {},
+      timeouts: { connectMs: 5000, firstTokenMs: 60_000, idleMs: 60_000, totalMs: 600_000 },
+      quirks: {},
+    });
+  });
+
+  test.each<[string, object, Environment, string | undefined]>([
+    ["a literal", { api_key: "secret" }, {}, "secret"],
+    ["a reference", { api_key: "${ACME_API_KEY}" }, { ACME_API_KEY: "from there" }, "from there"],
+    ["a reference to nothing", { api_key: "${ACME_API_KEY}" }, {}, undefined],
+    ["none", { api_key: undefined }, { ACME_API_KEY: "unasked" }, undefined],
+  ])("credential: %s", (_, key, environment, expected) => {
+    expect(build(factsOf(), [{ ...acme, ...key }], environment).providers.get("acme")?.apiKey).toBe(expected as string);
+  });
+
+  test("a map by surface says what is offered, other dialects are for chat alone", () => {
+    const dialects = (dialect: unknown) => build(factsOf(), [{ ...acme, dialect }]).providers.get("acme")?.dialects;
+    expect(dialects({ rerank: "jina-rerank" })).toEqual({ rerank: "jina-rerank" });
+    expect(dialects("anthropic-messages")).toEqual({ chat: "anthropic-messages" });
+  });
+
+  test("a new model has what the entry says, and plain defaults", () => {
+    const model = build(factsOf(), [{ ...acme, models: [large] }]).models.get("acme/large");
+    expect(model).toMatchObject({
+      id: "acme/large", displayName: "large", owner: "acme", surface: "chat", category: "text", contextLength: 0,
+      capabilities: ["chat"], addedAtMs: nowMs,
+    });
+    expect(model?.routes[0]).toMatchObject({ upstreamModel: "large-v2" });
+  });
+
+  test.each<[string, object, bigint | undefined]>([
+    ["a price that is given", { pricing: { prompt: "0.50", completion: 1.5 } }, 500_000n],
+    ["none", {}, undefined],
+    ["none, but named free", { id: "acme/large:free" }, 0n],
+  ])("price: %s", (_, given, expected) => {
+    const { id = "acme/large" } = given as { id?: string };
+    const catalog = build(factsOf(), [{ ...acme, models: [{ id, ...given }] }]);
+    const { price } = routeOf(catalog, id, "acme");
+    expect(price?.base.inputTokens).toBe(expected as bigint);
+    if (price !== undefined) expect(price.version).toBe(`acme/${id}@configuration`);
+  });
+
+  test("every part of a price has its place", () => {
+    const pricing = {
+      prompt: "1", completion: "2", cache_read: "0.1", cache_write: "1.25", cache_write_1h: "2", reasoning: "3",
+      image: "4", audio: "5", request: "0.005",
+    };
+    const catalog = build(factsOf(), [{ ...acme, models: [{ ...large, pricing }] }]);
+    expect(routeOf(catalog, "acme/large", "acme").price?.base).toEqual({
+      inputTokens: 1_000_000n, outputTokens: 2_000_000n, cacheReadTokens: 100_000n, cacheWriteTokens: 1_250_000n,
+      cacheWriteOneHourTokens: 2_000_000n, reasoningTokens: 3_000_000n, inputImageTokens: 4_000_000n,
+      inputAudioTokens: 5_000_000n, request: 5_000_000_000n,
+    });
+  });
+
+  test("the same id merges routes, and the configuration wins for the model", () => {
+    const entry = { ...large, display_name: "Our Large", context_length: 4000, reasoning: { levels: ["low"], default: "low" } };
+    const catalog = build(factsOf(row("groq"), row("together")), [{ ...acme, models: [entry] }]);
+    const model = catalog.models.get("acme/large");
+    expect(model?.routes.map(({ provider }) => provider.id)).toEqual(["acme", "groq", "together"]);
+    expect(model).toMatchObject({
+      displayName: "Our Large", contextLength: 4000, reasoning: { levels: ["low"], default: "low" },
+      supportedParameters: ["max_tokens"],
+    });
+    expect(routeOf(catalog, "acme/large", "groq").contextLength).toBe(1000);
+  });
+
+  test("an override of a built-in provider keeps what it does not name", () => {
+    const catalog = build(factsOf(row("groq")), [{
+      id: "groq", name: "Our Groq", timeouts_ms: { idle: 1000 }, data_policy: { zdr: true }, headers: { "x-team": "a" },
+    }], { GROQ_API_KEY: "gsk" });
+    expect(catalog.providers.get("groq")).toMatchObject({
+      name: "Our Groq", baseUrl: "https://api.groq.com/openai/v1", apiKey: "gsk", headers: { "x-team": "a" },
+      dataPolicy: { zdr: true }, timeouts: { connectMs: 5000, idleMs: 1000 },
+    });
+    expect(routeOf(catalog, "acme/large", "groq").provider.name).toBe("Our Groq");
+  });
+
+  test("a model of a built-in provider keeps the facts' values where none are given", () => {
+    const catalog = build(factsOf(row("groq")), [{ id: "groq", models: [{ id: "acme/large", max_completion_tokens: 50 }] }]);
+    const route = routeOf(catalog, "acme/large", "groq");
+    expect(catalog.models.get("acme/large")?.routes).toHaveLength(1);
+    expect(route).toMatchObject({ upstreamModel: "large", maxCompletionTokens: 50, contextLength: 1000 });
+    expect(route.price?.version).toBe("groq/acme/large@2026-07-02");
+  });
+
+  test("the simulated provider is marked as such", () => {
+    const simulatedProvider = configuredProviderSchema.parse({ ...acme, id: "sandbox", models: [{ id: "sandbox/chat:free" }] });
+    const options: CatalogOptions = { environment: {}, configuredProviders: [], simulatedProvider, nowMs, facts: factsOf() };
+    expect(routeOf(buildCatalog(options), "sandbox/chat:free", "sandbox").provider.simulated).toBe(true);
+  });
+});
+
+test("the bundled facts make a catalog within a start's budget", () => {
+  const startedAt = performance.now();
+  const catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
+  const tookMs = performance.now() - startedAt;
+  console.log(`catalog of ${catalog.models.size} models built in ${tookMs.toFixed(1)} ms`);
+  expect(catalog.models.size).toBeGreaterThan(500);
+  // 15 ms on a quiet machine; the bound is for one that runs everything else beside it.
+  expect(tookMs).toBeLessThan(300);
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import type { PriceRow } from "../../account/ledger/price.ts";
+import { usdPerTokenText } from "./model-pricing.ts";
+import { modelObject } from "./model-object.ts";
+import type { CatalogModel, Provider, UpstreamRoute } from "./model.ts";
+import { providerEntry } from "./provider-entry.ts";
+import { providerLogoSvg } from "./provider-logo.ts";
+
+const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
+  id,
+  name: id,
+  baseUrl: `https://${id}.example`,
+  dialects: { chat: "openai-chat" },
+  credentialHeader: { name: "authorization", prefix: "Bearer " },
+  dataPolicy: {},
+  timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+  quirks: {},
+  ...more,
+});
+
+const price = (inputTokens: bigint, outputTokens: bigint): PriceRow => ({ version: "v", base: { inputTokens, outputTokens } });
+
+const route = (id: string, more: Partial<UpstreamRoute> = {}): UpstreamRoute =>
+  ({ provider: provider(id), upstreamModel: "secret-wire-name", ...more });
+
+const model = (routes: UpstreamRoute[], more: Partial<CatalogModel> = {}): CatalogModel => ({
+  id: "acme/large",
+  displayName: "Large",
+  owner: "acme",
+  surface: "chat",
+  category: "text",
+  contextLength: 1000,
+  capabilities: ["chat"],
+  addedAtMs: 1_700_000_000_000,
+  routes,
+  ...more,
+});
+
+const everything = { reachable: () => true };
+const nothing = { reachable: () => false };
+
+test("a model has the contract's shape", () => {
+  const reasoning = { levels: ["low", "high"], default: "low" };
+  const routes = [
+    route("one", {
+      price: price(3_000_000n, 15_000_000n), contextLength: 1000, maxCompletionTokens: 500, quantization: "fp8",
+      supportedParameters: ["tools"], reasoning: { levels: ["low"] }, reasoningFeature: true,
+      provider: provider("one", { dataPolicy: { zdr: true, dataCollection: "deny" } }),
+    }),
+    route("two", { maxCompletionTokens: 200 }),
+  ];
+  const object = modelObject(model(routes, { reasoning, supportedParameters: ["tools"] }), {
+    reachable: ({ provider: { id } }) => id === "one",
+  });
+  expect(object).toEqual({
+    id: "acme/large",
+    object: "model",
+    display_name: "Large",
+    provider: "acme",
+    providers: ["one", "two"],
+    category: "text",
+    context_length: 1000,
+    pricing: { prompt: "0.000003", completion: "0.000015", input_per_1m: 3, output_per_1m: 15 },
+    capabilities: ["chat"],
+    links: { details: "/api/v1/models/acme/large", metrics: "/api/v1/models/acme/large/metrics" },
+    reasoning,
+    supported_parameters: ["tools"],
+    top_provider: { max_completion_tokens: 200 },
+    created: 1_700_000_000,
+    per_upstream: [
+      {
+        provider: "one",
+        reasoning: { levels: ["low"] },
+        features: { reasoning: true },
+        supported_parameters: ["tools"],
+        context: { context_length: 1000, max_completion_tokens: 500 },
+        pricing: { input_per_1m: 3, output_per_1m: 15 },
+        quantization: "fp8",
+        data_policy: { zdr: true, data_collection: "deny" },
+      },
+      { provider: "two", features: {}, context: { max_completion_tokens: 200 }, data_policy: {}, billing: "byok" },
+    ],
+  });
+  expect(JSON.stringify(object)).not.toContain("secret-wire-name");
+});
+
+test("what is not declared is not there", () => {
+  const object = modelObject(model([route("one")], { addedAtMs: 0 }), everything);
+  expect(object).not.toContainAnyKeys(["reasoning", "supported_parameters", "created", "description", "coming_soon"]);
+  expect(object.top_provider).toEqual({ max_completion_tokens: null });
+});
+
+describe("pricing", () => {
+  const cheap = route("cheap", { price: price(37_500n, 150_000n) });
+  const dear = route("dear", { price: price(1_000_000n, 1_000_000n) });
+
+  test("is that of the cheapest route that the caller reaches", () => {
+    expect(modelObject(model([dear, cheap]), everything).pricing)
+      .toEqual({ prompt: "0.0000000375", completion: "0.00000015", input_per_1m: 0.0375, output_per_1m: 0.15 });
+    expect(modelObject(model([dear, cheap]), { reachable: (candidate) => candidate === dear }).pricing.input_per_1m).toBe(1);
+  });
+
+  test("of a model that only own keys reach is zero, marked as such, with the list price", () => {
+    expect(modelObject(model([dear, cheap]), nothing).pricing).toEqual({
+      prompt: "0", completion: "0", input_per_1m: 0, output_per_1m: 0, billing: "byok",
+      list_pricing: { input_per_1m: 0.0375, output_per_1m: 0.15 },
+    });
+    expect(modelObject(model([route("one")]), nothing).pricing).not.toHaveProperty("list_pricing");
+  });
+
+  test("of a free model is zero and not BYOK", () => {
+    const free = modelObject(model([route("one", { price: price(0n, 0n) })]), everything).pricing;
+    expect(free).toEqual({ prompt: "0", completion: "0", input_per_1m: 0, output_per_1m: 0 });
+  });
+
+  test.each([
+    [0n, "0"],
+    [1n, "0.000000000001"],
+    [37_500n, "0.0000000375"],
+    [2_500_000n, "0.0000025"],
+    [3_000_000_000_000n, "3"],
+    [1_500_000_000_000n, "1.5"],
+  ])("%p pico-USD a token are %s USD", (pico, text) => {
+    expect(usdPerTokenText(pico)).toBe(text);
+  });
+});
+
+describe("a provider entry", () => {
+  test("has the contract's shape", () => {
+    const acme = provider("acme", { name: "Acme", description: "d".repeat(300), website: "https://acme.example" });
+    expect(providerEntry(acme, 3)).toEqual({
+      id: "acme",
+      name: "Acme",
+      description: "d".repeat(200),
+      logo: "/logos/acme.svg",
+      website: "https://acme.example",
+      model_count: 3,
+      endpoints: ["chat"],
+    });
+  });
+
+  test("has a logo whose text is escaped", () => {
+    const svg = providerLogoSvg({ id: "acme", name: 'A"><script>' });
+    expect(svg).not.toContain("<script>");
+    expect(svg).toContain('aria-label="A&quot;&gt;&lt;script&gt;"');
+    expect(providerLogoSvg({ id: "acme", name: "Together AI" })).toContain(">TA<");
+  });
+});
