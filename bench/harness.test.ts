@@ -7,6 +7,9 @@ import { openStreams } from "./load/open-streams.ts";
 import { EventCounter, ResponseReader } from "./load/response-reader.ts";
 import { completionResponse, contentEvents, eventsPerStream, wholeStream } from "./mock-responses.ts";
 import { startMockUpstream, type MockUpstream } from "./mock-upstream.ts";
+import { alignedTable, failureLines, reportText } from "./report.ts";
+import { figuresOf, median, medianFigures, type PeerResults } from "./results.ts";
+import { fullPlan } from "./scenarios.ts";
 import { cpuTimeMs, memoryOf, processTree } from "./process/proc-stat.ts";
 
 let mock: MockUpstream;
@@ -47,7 +50,8 @@ describe("the load generator against the mock", () => {
   });
 
   test("sends bodies of a megabyte whole", async () => {
-    const result = await runClosedLoop(job({ target: target({ bodyBytes: 1_000_000 }), connections: 3, maxRequests: 9 }));
+    const large = target({ bodyBytes: 1_000_000 });
+    const result = await runClosedLoop(job({ target: large, connections: 3, maxRequests: 9 }));
     expect(result).toMatchObject({ completed: 9, errors: 0 });
   });
 
@@ -58,7 +62,8 @@ describe("the load generator against the mock", () => {
   });
 
   test("reads the sending time of paced events", async () => {
-    const result = await runClosedLoop(job({ target: target({ stream: true, model: "paced" }), connections: 2, maxRequests: 2 }));
+    const paced = target({ stream: true, model: "paced" });
+    const result = await runClosedLoop(job({ target: paced, connections: 2, maxRequests: 2 }));
     expect(result).toMatchObject({ completed: 2, errors: 0, events: 2 * eventsPerStream });
     expect(result.eventDelay.count).toBeGreaterThan(contentEvents);
     expect(result.eventDelay.p50Us).toBeLessThan(1_000_000);
@@ -72,7 +77,8 @@ describe("the load generator against the mock", () => {
   });
 
   test("says what went wrong instead of a number", async () => {
-    const refusing = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("no credit left", { status: 402 }) });
+    const refuse = (): Response => new Response("no credit left", { status: 402 });
+    const refusing = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: refuse });
     const result = await runClosedLoop(job({ target: target({ port: refusing.port ?? 0 }), maxRequests: 20 }));
     await refusing.stop(true);
     expect(result).toMatchObject({ completed: 0, errors: 20, firstError: "status 402: no credit left" });
@@ -143,7 +149,8 @@ describe("the histogram", () => {
     expect(histogram.summary()).toEqual({ count: 100, meanUs: 50.5, p50Us: 50, p90Us: 90, p99Us: 99, maxUs: 100 });
   });
 
-  test.each([128, 129, 255, 256, 1_000, 12_345, 999_999, 2 ** 31 - 1])("finds %i again within 0.8 per cent", (value) => {
+  const samples = [128, 129, 255, 256, 1_000, 12_345, 999_999, 2 ** 31 - 1];
+  test.each(samples)("finds %i again within 0.8 per cent", (value) => {
     const histogram = new LatencyHistogram();
     histogram.record(value);
     histogram.record(2 ** 31 - 1);
@@ -181,5 +188,57 @@ describe.skipIf(process.platform !== "linux")("process figures", () => {
   test("of a process that is gone are absent", () => {
     expect(cpuTimeMs([2 ** 22 + 1])).toBeUndefined();
     expect(memoryOf([2 ** 22 + 1])).toBeUndefined();
+  });
+});
+
+describe("figures", () => {
+  const latency = (p50Us: number) => ({ count: 1, meanUs: 0, p50Us, p90Us: 0, p99Us: 2 * p50Us, maxUs: 0 });
+  const window = (completed: number, p50Us: number, cpuMs = 500) => ({
+    durationMs: 1_000,
+    completed,
+    errors: 0,
+    latency: latency(p50Us),
+    firstByte: latency(p50Us),
+    events: 0,
+    eventDelay: latency(0),
+    cpuMs,
+  });
+  const [, scenario] = fullPlan.scenarios;
+  if (scenario === undefined) throw new Error("the plan has no scenarios");
+
+  test("of a window are rates, CPU time a request and latencies against the baseline", () => {
+    expect(figuresOf(scenario, { result: window(10_000, 300), baseline: window(50_000, 100) })).toMatchObject({
+      requestsPerSecond: 10_000,
+      cpuUsPerRequest: 50,
+      requestsPerCpuSecond: 20_000,
+      addedP50Us: 200,
+      addedP99Us: 400,
+    });
+  });
+
+  test("leave CPU time out where the ticks are too coarse", () => {
+    expect(figuresOf(scenario, { result: window(10_000, 300, 40), baseline: undefined })).toMatchObject({ cpuUsPerRequest: undefined });
+  });
+
+  test("of rounds are medians", () => {
+    const rounds = [3, 1, 2].map((times) =>
+      figuresOf(scenario, { result: window(1_000 * times, 100 * times), baseline: undefined }));
+    expect(medianFigures(rounds)).toMatchObject({ requestsPerSecond: 2_000, p50Us: 200, errors: 0 });
+    expect(median([4, 1, 2, 3])).toBe(2.5);
+  });
+
+  test("are shown in aligned columns with ratios, and failures in words", () => {
+    const peer = (name: string, completed: number): PeerResults => ({
+      name,
+      version: "1",
+      scenarios: {
+        [scenario.name]: figuresOf(scenario, { result: window(completed, 100), baseline: undefined }),
+        large: { failure: "status 413" },
+      },
+    });
+    const peers = [peer("gateway power", 10_000), peer("nginx", 40_000)];
+    expect(reportText(peers)).toMatch(/gateway power, requests per CPU-second +1 KB, c10 +0\.25/);
+    expect(failureLines(peers)).toContain("nginx, large: status 413");
+    expect(alignedTable([["a", "b", "c"], ["aa", "bb", "100"]])).toBe("a   b     c\naa  bb  100");
   });
 });

@@ -29,8 +29,9 @@ export interface StreamsMeasurement {
   count: number;
 }
 
-/** Opens quiet streams, reads the memory before, with and after them, and sees whether all their upstreams go away. */
-export async function measureStreams({ peer, running, load, mockPort, count }: StreamsMeasurement): Promise<StreamsMemory> {
+/** Opens quiet streams, reads the memory before, with and after them, and sees whether their upstreams go away. */
+export async function measureStreams(measurement: StreamsMeasurement): Promise<StreamsMemory> {
+  const { peer, running, load, mockPort, count } = measurement;
   const pids = processTree(running.pid);
   const target = {
     port: running.port,
@@ -41,6 +42,7 @@ export async function measureStreams({ peer, running, load, mockPort, count }: S
     bodyBytes: 1_000,
   };
   const before = await settledMemory(pids);
+  const openBefore = await openUpstreams(mockPort);
   const opened = await load.openStreams({ target, connections: count, timeoutMs: openTimeoutMs });
   if (opened.open < count) {
     await load.closeStreams();
@@ -48,7 +50,7 @@ export async function measureStreams({ peer, running, load, mockPort, count }: S
   }
   const open = await settledMemory(pids);
   await load.closeStreams();
-  const slotsBackMs = await timeUntilClosed(mockPort);
+  const slotsBackMs = await timeUntilClosed(mockPort, openBefore);
   const after = await settledMemory(pids);
   return {
     streams: count,
@@ -64,11 +66,16 @@ async function settledMemory(pids: readonly number[]): Promise<ProcessMemory | u
   return memoryOf(pids);
 }
 
-async function timeUntilClosed(mockPort: number): Promise<number | undefined> {
+async function openUpstreams(mockPort: number): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${mockPort}/stats`);
+  return statsSchema.parse(await response.json()).openStreams;
+}
+
+/** Streams that an earlier peer never let go are none of this one's. */
+async function timeUntilClosed(mockPort: number, openBefore: number): Promise<number | undefined> {
   const startedAtMs = performance.now();
   while (performance.now() - startedAtMs < slotsBackTimeoutMs) {
-    const response = await fetch(`http://127.0.0.1:${mockPort}/stats`);
-    if (statsSchema.parse(await response.json()).openStreams === 0) return performance.now() - startedAtMs;
+    if (await openUpstreams(mockPort) <= openBefore) return performance.now() - startedAtMs;
     await Bun.sleep(10);
   }
   return undefined;

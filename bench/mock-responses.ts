@@ -4,7 +4,12 @@ export const contentEvents = 100;
 export const eventsPerStream = contentEvents + 2;
 
 const usage = { prompt_tokens: 120, completion_tokens: 90, total_tokens: 210 };
-const common = { id: "chatcmpl-abc123", created: 1_700_000_000, model: "large-v2", system_fingerprint: "fp_0123456789" };
+const common = {
+  id: "chatcmpl-abc123",
+  created: 1_700_000_000,
+  model: "large-v2",
+  system_fingerprint: "fp_0123456789",
+};
 
 const completionBody = JSON.stringify({
   ...common,
@@ -18,15 +23,23 @@ const completionBody = JSON.stringify({
   usage,
 });
 
-/** A whole answer of some 700 bytes, usage included. */
-export const completionResponse = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${completionBody.length}\r\n\r\n${completionBody}`,
+/** A JSON text as a whole response. */
+export const jsonResponse = (body: string): Buffer => Buffer.from(
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
 );
 
-/** Head of a streamed answer. */
-export const streamHead = Buffer.from(
-  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
-);
+/** A whole answer of some 700 bytes, usage included. */
+export const completionResponse = jsonResponse(completionBody);
+
+/** Head of a streamed answer; `X-Accel-Buffering` tells nginx to pass each event on at once. */
+export const streamHead = Buffer.from([
+  "HTTP/1.1 200 OK",
+  "content-type: text/event-stream",
+  "cache-control: no-cache",
+  "x-accel-buffering: no",
+  "transfer-encoding: chunked",
+  "\r\n",
+].join("\r\n"));
 
 /** Ends a chunked body. */
 export const lastChunk = Buffer.from("0\r\n\r\n");
@@ -40,8 +53,8 @@ const timePlaceholder = `${timeMark}${"0".repeat(timeDigits)};`;
 
 function eventText(index: number): string {
   const delta = index === 0 ? { role: "assistant", content: timePlaceholder } : { content: timePlaceholder };
-  const finish_reason = index === contentEvents - 1 ? "stop" : null;
-  return JSON.stringify({ ...common, object: "chat.completion.chunk", choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+  const choice = { index: 0, delta, logprobs: null, finish_reason: index === contentEvents - 1 ? "stop" : null };
+  return JSON.stringify({ ...common, object: "chat.completion.chunk", choices: [choice] });
 }
 
 const payloads = [
@@ -63,7 +76,7 @@ const chunks = payloads.map((_, index) => {
   return { bytes, timeAt: mark < 0 ? -1 : mark + timeMark.length };
 });
 
-/** One event as a chunk, with `sentAtMs` (milliseconds since the epoch) written into its content. Copied, as it may be kept. */
+/** One event as a chunk of its own, with `sentAtMs` (milliseconds since the epoch) written into its content. */
 export function timedChunk(index: number, sentAtMs: number): Buffer {
   const chunk = chunks[index];
   if (chunk === undefined) return lastChunk;

@@ -1,6 +1,8 @@
 import { bindToParent } from "./process/bind-to-parent.ts";
 import { PacedStreams } from "./mock-pacing.ts";
-import { chunked, completionResponse, eventBytes, lastChunk, streamHead, wholeStream } from "./mock-responses.ts";
+import {
+  chunked, completionResponse, eventBytes, jsonResponse, lastChunk, streamHead, wholeStream,
+} from "./mock-responses.ts";
 import { RequestReader, type MockRequest } from "./mock-request-reader.ts";
 
 /** A running mock upstream. */
@@ -29,8 +31,8 @@ type MockSocket = Bun.Socket<Connection>;
 
 /**
  * A provider of OpenAI's chat dialect on raw sockets, cheap enough not to be what is measured. The model decides:
- * `large` answers at once (700 bytes, or 100 events in one go), `paced` sends an event every `intervalMs`, `quiet` sends
- * one and then nothing. Streams end with a usage chunk and `[DONE]`.
+ * `large` answers at once (700 bytes, or 100 events in one go), `paced` sends an event every `intervalMs`, `quiet`
+ * sends one and then nothing. Streams end with a usage chunk and `[DONE]`.
  */
 export function startMockUpstream({ port = 0, intervalMs = 10 } = {}): MockUpstream {
   const stats: MockStats = { requests: 0, openStreams: 0 };
@@ -75,7 +77,9 @@ interface Answering {
 }
 
 function answer({ socket, stats, paced }: Answering, request: MockRequest): void {
-  if (request.kind === "other") return send(socket, jsonResponse(request.path === "/stats" ? stats : { data: [] }));
+  if (request.kind === "other") {
+    return send(socket, jsonResponse(JSON.stringify(request.path === "/stats" ? stats : { data: [] })));
+  }
   stats.requests += 1;
   if (!request.stream) return send(socket, completionResponse);
   if (request.model === "large") return send(socket, wholeStream);
@@ -101,11 +105,6 @@ function send(socket: MockSocket, bytes: Buffer): void {
   }
   const written = Math.max(socket.write(bytes), 0);
   if (written < bytes.length) socket.data.unsent = bytes.subarray(written);
-}
-
-function jsonResponse(value: unknown): Buffer {
-  const body = JSON.stringify(value);
-  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 }
 
 if (import.meta.main) {

@@ -1,17 +1,20 @@
 import type { StreamsMemory } from "./measure-streams.ts";
 import type { Figures, PeerResults, ScenarioFailure } from "./results.ts";
 
-const rateText = (value: number | undefined): string => value === undefined ? "-" : Math.round(value).toLocaleString("en-US");
-const microsecondText = (value: number | undefined): string => value === undefined ? "-" : value.toFixed(1);
-const millisecondText = (us: number | undefined): string => us === undefined ? "-" : (us / 1000).toFixed(us < 10_000 ? 2 : 1);
-const megabyteText = (kb: number | undefined): string => kb === undefined ? "-" : (kb / 1024).toFixed(1);
-const wholeText = (value: number | undefined): string => value === undefined ? "-" : String(Math.round(value));
+type Format = (value: number | undefined) => string;
+
+const orDash = (format: (value: number) => string): Format => (value) => value === undefined ? "-" : format(value);
+const rateText = orDash((value) => Math.round(value).toLocaleString("en-US"));
+const microsecondText = orDash((value) => value.toFixed(1));
+const millisecondText = orDash((us) => (us / 1000).toFixed(us < 10_000 ? 2 : 1));
+const megabyteText = orDash((kb) => (kb / 1024).toFixed(1));
+const wholeText = orDash((value) => String(Math.round(value)));
 
 /** Rows of cells under a head, columns aligned; a row of one cell is a line of its own. */
 export function alignedTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
-  for (const row of rows) {
-    if (row.length > 1) row.forEach((cell, column) => void (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  for (const row of rows.filter(({ length }) => length > 1)) {
+    row.forEach((cell, column) => void (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   }
   const pad = (cell: string, column: number): string =>
     column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
@@ -37,15 +40,13 @@ function scenarioRows(peers: readonly PeerResults[]): string[][] {
   const names = [...new Set(peers.flatMap(({ scenarios }) => Object.keys(scenarios)))];
   return [scenarioHead, ...names.flatMap((name) => peers.flatMap((peer) => {
     const figures = peer.scenarios[name];
-    return figures === undefined ? [] : [scenarioRow(name, peer.name, figures)];
+    return figures === undefined ? [] : [[name, peer.name, ...scenarioCells(figures)]];
   }))];
 }
 
-function scenarioRow(scenario: string, peer: string, figures: Figures | ScenarioFailure): string[] {
-  if ("failure" in figures) return [scenario, peer, ...scenarioHead.slice(3).map(() => "-"), "failed"];
+function scenarioCells(figures: Figures | ScenarioFailure): string[] {
+  if ("failure" in figures) return [...scenarioHead.slice(3).map(() => "-"), "failed"];
   return [
-    scenario,
-    peer,
     rateText(figures.requestsPerSecond),
     microsecondText(figures.cpuUsPerRequest),
     rateText(figures.requestsPerCpuSecond),
@@ -101,18 +102,20 @@ const comparisons = [
 function ratioLines(peers: readonly PeerResults[]): string[] {
   const gateways = peers.filter(({ name }) => name.startsWith("gateway"));
   const others = peers.filter(({ name }) => name === "nginx" || name === "portkey");
-  const rows = gateways.flatMap((gateway) => Object.keys(gateway.scenarios).flatMap((scenario) => comparisons.flatMap(({ title, read }) => {
-    const cells = others.map((other) => ratioText(figure(gateway, scenario, read), figure(other, scenario, read)));
-    return cells.every((cell) => cell === "-") ? [] : [[`${gateway.name}, ${title}`, scenario, ...cells]];
-  })));
+  const rows = gateways.flatMap((gateway) => comparisons.flatMap(({ title, read }) =>
+    Object.keys(gateway.scenarios).flatMap((scenario) => {
+      const ofScenario = figureIn(scenario, read);
+      const cells = others.map((other) => ratioText(ofScenario(gateway), ofScenario(other)));
+      return cells.every((cell) => cell === "-") ? [] : [[`${gateway.name}, ${title}`, scenario, ...cells]];
+    })));
   if (rows.length === 0) return [];
   return [alignedTable([["ratio", "scenario", ...others.map(({ name }) => `/ ${name}`)], ...rows]), ""];
 }
 
-function figure(peer: PeerResults, scenario: string, read: (figures: Figures) => number | undefined): number | undefined {
-  const figures = peer.scenarios[scenario];
+const figureIn = (scenario: string, read: (figures: Figures) => number | undefined) => ({ scenarios }: PeerResults) => {
+  const figures = scenarios[scenario];
   return figures === undefined || "failure" in figures ? undefined : read(figures);
-}
+};
 
 const ratioText = (own: number | undefined, other: number | undefined): string =>
   own === undefined || other === undefined ? "-" : (own / other).toFixed(2);

@@ -48,21 +48,21 @@ export interface PeerResults {
 const leastCpuMs = 100;
 
 /** Figures of one window; the added latencies are counted from `baseline`, the window of `direct` in the same round. */
-export function figuresOf(scenario: Scenario, result: LoadResult, baseline: LoadResult | undefined): Figures {
+export function figuresOf(scenario: Scenario, window: { result: LoadResult; baseline: LoadResult | undefined }): Figures {
+  const { result, baseline } = window;
   const seconds = result.durationMs / 1000;
   const isPaced = scenario.model === "paced";
   const events = isPaced ? result.eventDelay.count : result.events;
   const cpuMs = result.cpuMs !== undefined && result.cpuMs >= leastCpuMs ? result.cpuMs : undefined;
-  const added = (own: number, direct: number | undefined): number | undefined => direct === undefined ? undefined : own - direct;
   return {
     requestsPerSecond: result.completed / seconds,
     p50Us: result.latency.p50Us,
     p99Us: result.latency.p99Us,
     firstByteP50Us: result.firstByte.p50Us,
     errors: result.errors,
-    addedP50Us: added(result.latency.p50Us, baseline?.latency.p50Us),
-    addedP99Us: added(result.latency.p99Us, baseline?.latency.p99Us),
-    addedFirstByteP50Us: added(result.firstByte.p50Us, baseline?.firstByte.p50Us),
+    addedP50Us: difference(result.latency.p50Us, baseline?.latency.p50Us),
+    addedP99Us: difference(result.latency.p99Us, baseline?.latency.p99Us),
+    addedFirstByteP50Us: difference(result.firstByte.p50Us, baseline?.firstByte.p50Us),
     eventDelayP50Us: isPaced ? result.eventDelay.p50Us : undefined,
     eventDelayP99Us: isPaced ? result.eventDelay.p99Us : undefined,
     eventsPerSecond: scenario.stream ? events / seconds : undefined,
@@ -71,6 +71,9 @@ export function figuresOf(scenario: Scenario, result: LoadResult, baseline: Load
     requestsPerCpuSecond: cpuMs === undefined || isPaced ? undefined : result.completed / (cpuMs / 1000),
   };
 }
+
+const difference = (own: number, direct: number | undefined): number | undefined =>
+  direct === undefined ? undefined : own - direct;
 
 /** The median of each figure over the rounds; errors are added up. */
 export function medianFigures(rounds: readonly Figures[]): Figures {

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LoadResult } from "./load/job.ts";
 import { startLoadGenerator, type LoadGenerator } from "./load/load-generator.ts";
-import { measureStreams } from "./measure-streams.ts";
+import { measureStreams, type StreamsMemory } from "./measure-streams.ts";
 import type { Peer, PeerContext, RunningPeer } from "./peers/peer.ts";
 import { waitForLine, type Child, type Children } from "./process/children.ts";
 import type { Cores } from "./process/cores.ts";
 import { processTree } from "./process/proc-stat.ts";
-import { figuresOf, medianFigures, type Figures, type PeerResults } from "./results.ts";
-import type { Plan, Scenario } from "./scenarios.ts";
+import { figuresOf, medianFigures, type Figures, type PeerResults, type ScenarioFailure } from "./results.ts";
+import { warmups, type Plan, type Scenario } from "./scenarios.ts";
 import { verifyPeer } from "./verify-peer.ts";
 import { wrkRequestsPerSecond } from "./wrk.ts";
 
@@ -49,39 +49,43 @@ export async function runBenchmark(bench: Bench): Promise<PeerResults[]> {
   const stage: Stage = { ...bench, mock, load, startedAtMs };
   const entries: Entry[] = [];
   for (const peer of bench.peers) entries.push(await introduce(stage, peer));
+  for (const entry of entries) await warmUp(stage, entry);
   await measureRounds(stage, entries);
   if (bench.plan.wrkMs > 0) await crossCheck(stage, entries);
-  return entries.map(({ results, rounds }) => ({ ...results, scenarios: { ...results.scenarios, ...mediansOf(rounds) } }));
+  return entries.map(({ results, rounds }) => (
+    { ...results, scenarios: { ...mediansOf(rounds), ...results.scenarios } }
+  ));
 }
 
 async function startMock({ children, cores }: Bench): Promise<{ port: number; child: Child }> {
   const entry = fileURLToPath(new URL("./mock-upstream.ts", import.meta.url));
   const child = children.spawn({ name: "mock", command: [process.execPath, entry], cores: cores.mock });
-  const [, port] = await waitForLine(child, /^mock ready (\d+)$/, 10_000);
+  const [, port] = await waitForLine(child, { pattern: /^mock ready (\d+)$/, timeoutMs: 10_000 });
   return { port: Number(port), child };
 }
 
 /** Starts a peer twice, looks whether it answers as it should, and reads its memory with quiet streams. */
 async function introduce(stage: Stage, peer: Peer): Promise<Entry> {
-  const entry: Entry = { peer, results: { name: peer.name, version: "", scenarios: {} }, running: undefined, rounds: new Map() };
-  const { results } = entry;
+  const results: PeerResults = { name: peer.name, version: "", scenarios: {} };
+  const entry: Entry = { peer, results, running: undefined, rounds: new Map() };
   try {
     const prepared = await peer.prepare();
     if (!prepared.ready) throw new Error(prepared.reason);
     results.version = prepared.version;
     stage.report(`${peer.name}: starting`);
-    const running = await startTwice(stage, peer, results);
+    const running = await startTwice(stage, entry);
     await verifyPeer(peer, running);
     entry.running = running;
   } catch (error) {
     results.failure = textOf(error);
     stage.report(`${peer.name}: ${results.failure}`);
   }
-  if (entry.running?.readyMs !== undefined) await measureMemory(stage, entry, entry.running);
+  const { running } = entry;
+  if (running?.readyMs !== undefined) results.streams = await measureMemory(stage, { peer, running });
   return entry;
 }
 
-async function startTwice(stage: Stage, peer: Peer, results: PeerResults): Promise<RunningPeer> {
+async function startTwice(stage: Stage, { peer, results }: Entry): Promise<RunningPeer> {
   const directory = join(stage.directory, peer.name.replaceAll(" ", "-"));
   await mkdir(directory, { recursive: true });
   const context: PeerContext = { children: stage.children, cores: stage.cores, mock: stage.mock, directory };
@@ -95,12 +99,24 @@ async function startTwice(stage: Stage, peer: Peer, results: PeerResults): Promi
   return second;
 }
 
-async function measureMemory({ load, mock, plan, report }: Stage, { peer, results }: Entry, running: RunningPeer): Promise<void> {
+async function measureMemory(
+  { load, mock, plan, report }: Stage,
+  { peer, running }: { peer: Peer; running: RunningPeer },
+): Promise<StreamsMemory | ScenarioFailure> {
   report(`${peer.name}: ${plan.quietStreams} quiet streams`);
   try {
-    results.streams = await measureStreams({ peer, running, load, mockPort: mock.port, count: plan.quietStreams });
+    return await measureStreams({ peer, running, load, mockPort: mock.port, count: plan.quietStreams });
   } catch (error) {
-    results.streams = { failure: textOf(error) };
+    return { failure: textOf(error) };
+  }
+}
+
+/** Lets a runtime compile its hot paths; whatever fails here shows again where it counts. */
+async function warmUp({ load, plan }: Stage, { peer, running }: Entry): Promise<void> {
+  if (running === undefined) return;
+  for (const scenario of warmups) {
+    const job = { ...windowJob({ peer, running, scenario }), warmupMs: 0, durationMs: plan.peerWarmupMs };
+    await load.closedLoop(job).catch(() => undefined);
   }
 }
 
@@ -113,25 +129,31 @@ async function measureRounds(stage: Stage, entries: readonly Entry[]): Promise<v
     if (roundStartMs - startedAtMs + longestMs > plan.budgetMs) return report(`no time for round ${round + 1}`);
     for (const scenario of plan.scenarios) {
       report(`round ${round + 1} of ${plan.rounds}: ${scenario.name}`);
-      await measureScenario(stage, rotated(entries, round), scenario);
+      await measureScenario(stage, { entries: rotated(entries, round), scenario });
     }
     longestMs = Math.max(longestMs, performance.now() - roundStartMs);
   }
 }
 
-async function measureScenario(stage: Stage, entries: readonly Entry[], scenario: Scenario): Promise<void> {
+interface Turn {
+  entries: readonly Entry[];
+  scenario: Scenario;
+}
+
+async function measureScenario(stage: Stage, { entries, scenario }: Turn): Promise<void> {
   const windows: { entry: Entry; result: LoadResult }[] = [];
   for (const entry of entries) {
-    if (entry.running === undefined || isFailed(entry, scenario)) continue;
+    const { peer, running } = entry;
+    if (running === undefined || isFailed(entry, scenario)) continue;
     try {
-      windows.push({ entry, result: await measureWindow(stage, { peer: entry.peer, running: entry.running, scenario }) });
+      windows.push({ entry, result: await measureWindow(stage, { peer, running, scenario }) });
     } catch (error) {
       entry.results.scenarios[scenario.name] = { failure: textOf(error) };
     }
   }
   const baseline = windows.find(({ entry }) => entry.peer.name === "direct")?.result;
   for (const { entry, result } of windows) {
-    const figures = figuresOf(scenario, result, entry.peer.name === "direct" ? undefined : baseline);
+    const figures = figuresOf(scenario, { result, baseline: entry.peer.name === "direct" ? undefined : baseline });
     entry.rounds.set(scenario.name, [...(entry.rounds.get(scenario.name) ?? []), figures]);
   }
 }
@@ -147,27 +169,29 @@ interface Window {
   scenario: Scenario;
 }
 
-async function measureWindow({ load, plan }: Stage, { peer, running, scenario }: Window): Promise<LoadResult> {
-  const result = await load.closedLoop({
-    target: {
-      port: running.port,
-      path: peer.path,
-      headers: peer.headers,
-      model: `${peer.modelPrefix}${scenario.model}`,
-      stream: scenario.stream,
-      bodyBytes: scenario.bodyBytes,
-    },
-    connections: scenario.connections,
-    warmupMs: plan.warmupMs,
-    durationMs: scenario.durationMs ?? plan.durationMs,
-    watchPids: processTree(running.pid),
-    ...(scenario.ratePerSecond === undefined ? {} : { ratePerSecond: scenario.ratePerSecond }),
-  });
+async function measureWindow({ load, plan }: Stage, window: Window): Promise<LoadResult> {
+  const durationMs = window.scenario.durationMs ?? plan.durationMs;
+  const result = await load.closedLoop({ ...windowJob(window), warmupMs: plan.warmupMs, durationMs });
   if (result.errors * 100 > result.completed || (result.completed === 0 && result.eventDelay.count === 0)) {
-    throw new Error(`${result.errors} of ${result.errors + result.completed} failed: ${result.firstError ?? "none ended in time"}`);
+    const all = result.errors + result.completed;
+    throw new Error(`${result.errors} of ${all} failed: ${result.firstError ?? "none ended in time"}`);
   }
   return result;
 }
+
+const windowJob = ({ peer, running, scenario }: Window) => ({
+  target: {
+    port: running.port,
+    path: peer.path,
+    headers: peer.headers,
+    model: `${peer.modelPrefix}${scenario.model}`,
+    stream: scenario.stream,
+    bodyBytes: scenario.bodyBytes,
+  },
+  connections: scenario.connections,
+  watchPids: processTree(running.pid),
+  ...(scenario.ratePerSecond === undefined ? {} : { ratePerSecond: scenario.ratePerSecond }),
+});
 
 async function crossCheck(stage: Stage, entries: readonly Entry[]): Promise<void> {
   stage.report("cross-check with wrk");

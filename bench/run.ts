@@ -41,7 +41,8 @@ function selectedPeers(): Peer[] {
     nginx,
     portkey({ mayInstall: !options.quick }),
   ];
-  return known.filter((peer) => peer === direct || wanted.length === 0 || wanted.some((name) => peer.name.startsWith(name)));
+  const isWanted = (peer: Peer): boolean => wanted.length === 0 || wanted.some((name) => peer.name.startsWith(name));
+  return known.filter((peer) => peer === direct || isWanted(peer));
 }
 
 async function main(): Promise<void> {
@@ -50,23 +51,32 @@ async function main(): Promise<void> {
   // A data directory in memory would make durable commits free.
   const directory = await mkdtemp(join(isInMemory(tmpdir()) ? resultsDirectory : tmpdir(), "switchyard-bench-"));
   const children = new Children(directory);
+  const interruption = { happened: false };
   const cleanUp = async (): Promise<void> => {
     await children.stopAll();
     rmSync(directory, { recursive: true, force: true });
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => void cleanUp().finally(() => process.exit(130)));
+    process.on(signal, () => {
+      interruption.happened = true;
+      void cleanUp().finally(() => process.exit(130));
+    });
   }
   try {
-    await measureAndReport({ directory, resultsDirectory, children });
+    await measureAndReport({ directory, resultsDirectory, children, interruption });
   } finally {
     await cleanUp();
   }
 }
 
-async function measureAndReport(
-  { directory, resultsDirectory, children }: { directory: string; resultsDirectory: string; children: Children },
-): Promise<void> {
+interface Run {
+  directory: string;
+  resultsDirectory: string;
+  children: Children;
+  interruption: { happened: boolean };
+}
+
+async function measureAndReport({ directory, resultsDirectory, children, interruption }: Run): Promise<void> {
   const startedAt = new Date();
   const plan = options.quick ? quickPlan : fullPlan;
   const cores = assignCores();
@@ -79,15 +89,18 @@ async function measureAndReport(
     directory,
     report: (text) => console.error(`bench: ${text}`),
   });
-  console.log(`${machine.cpu}, ${machine.cores} cores, ${machine.system}, Bun ${machine.bun}, commit ${machine.commit}`);
+  if (interruption.happened) return;
+  console.log([machine.cpu, `${machine.cores} cores`, machine.system, `Bun ${machine.bun}`, machine.commit].join(", "));
   if (cores.peer === undefined) console.log("Nothing could be pinned to a core: the figures are rough.");
   if (machine.dataInMemory) console.log("The data directory lies in memory: durable commits cost nothing here.");
   console.log(`\n${reportText(peers)}`);
   for (const line of failureLines(peers)) console.log(line);
-  const file = options.json ?? join(resultsDirectory, `${startedAt.toISOString().replaceAll(":", "-").slice(0, 19)}.json`);
+  const time = startedAt.toISOString().slice(0, 19);
+  const file = options.json ?? join(resultsDirectory, `${time.replaceAll(":", "-")}.json`);
   await mkdir(dirname(file), { recursive: true });
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
-  await writeFile(file, `${JSON.stringify({ startedAt: startedAt.toISOString(), seconds, machine, cores, plan, peers }, null, 2)}\n`);
+  const figures = { startedAt: `${time}Z`, seconds, machine, cores, plan, peers };
+  await writeFile(file, `${JSON.stringify(figures, null, 2)}\n`);
   console.error(`bench: ${seconds} s; figures in ${file}`);
 }
 

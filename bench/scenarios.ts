@@ -15,6 +15,9 @@ export interface Scenario {
 /** How much is measured. */
 export interface Plan {
   rounds: number;
+  /** Once a peer, whole answers and streams each: compilers of hot code need more than a window's warm-up. */
+  peerWarmupMs: number;
+  /** Before each window. */
   warmupMs: number;
   durationMs: number;
   scenarios: readonly Scenario[];
@@ -45,11 +48,18 @@ const scenarios: readonly Scenario[] = [
   { name: "stream paced, c200", ...paced, bodyBytes: 1_000, connections: 200, durationMs: pacedMs },
 ];
 
+/** What a peer is warmed up with. */
+export const warmups: readonly Scenario[] = [
+  { name: "warm-up, whole", ...whole, bodyBytes: 1_000, connections: 32 },
+  { name: "warm-up, streams", ...burst, bodyBytes: 1_000, connections: 32 },
+];
+
 const quickNames = new Set(["1 KB, c10", "1 KB, c200", "100 KB, c10", "stream burst, c10", "stream paced, c200"]);
 
 /** Everything, in under six minutes with five peers. */
 export const fullPlan: Plan = {
   rounds: 3,
+  peerWarmupMs: 1_500,
   warmupMs: 250,
   durationMs: 1_000,
   scenarios,
@@ -61,6 +71,7 @@ export const fullPlan: Plan = {
 /** The main figures once, in under a minute. */
 export const quickPlan: Plan = {
   rounds: 1,
+  peerWarmupMs: 500,
   warmupMs: 200,
   durationMs: 800,
   scenarios: scenarios.filter(({ name }) => quickNames.has(name)),

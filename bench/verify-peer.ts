@@ -13,18 +13,25 @@ const chunkSchema = z.object({
 /** Asks one whole and one streamed answer of a peer and throws, in words, when they are not what is to be timed. */
 export async function verifyPeer(peer: Peer, running: RunningPeer): Promise<void> {
   const { usage } = usageSchema.parse(JSON.parse(await ask({ peer, running, stream: false })));
-  if (peer.chargesRequests && !(usage.cost !== undefined && usage.cost > 0)) throw new Error("the answer shows no usage.cost");
-  const events = (await ask({ peer, running, stream: true })).split(/\r?\n\r?\n/)
-    .flatMap((block) => block.split(/\r?\n/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trim()));
+  if (peer.chargesRequests && (usage.cost ?? 0) <= 0) throw new Error("the answer shows no usage.cost");
+  const events = (await ask({ peer, running, stream: true })).split(/\r?\n/)
+    .filter((line) => line.startsWith("data:"))
+    .map((line) => line.slice("data:".length).trim());
   if (events.at(-1) !== "[DONE]") throw new Error("the stream does not end with [DONE]");
   const chunks = events.slice(0, -1).map((event) => chunkSchema.parse(JSON.parse(event)));
   const withContent = chunks.filter((chunk) => chunk.choices.some((choice) => choice.delta?.content)).length;
-  if (withContent !== contentEvents) throw new Error(`the stream has ${withContent} content events instead of ${contentEvents}`);
+  if (withContent !== contentEvents) throw new Error(`${withContent} content events instead of ${contentEvents}`);
   const cost = chunks.find((chunk) => chunk.usage?.cost !== undefined)?.usage?.cost ?? 0;
   if (peer.chargesRequests && cost <= 0) throw new Error("the stream shows no usage.cost");
 }
 
-async function ask({ peer, running, stream }: { peer: Peer; running: RunningPeer; stream: boolean }): Promise<string> {
+interface Question {
+  peer: Peer;
+  running: RunningPeer;
+  stream: boolean;
+}
+
+async function ask({ peer, running, stream }: Question): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${running.port}${peer.path}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...peer.headers },

@@ -23,7 +23,12 @@ const prose = "Tell me, in plain words, how a marshalling yard sorts its wagons 
 /** Head and body as one HTTP/1.1 request. */
 export function requestBytes(request: ChatRequest): Buffer {
   const body = Buffer.from(chatBody(request));
-  const headers = { host: request.host, "content-type": "application/json", ...request.headers, "content-length": `${body.length}` };
+  const headers = {
+    host: request.host,
+    "content-type": "application/json",
+    ...request.headers,
+    "content-length": String(body.length),
+  };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return Buffer.concat([Buffer.from(`POST ${request.path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`), body]);
 }

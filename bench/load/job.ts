@@ -69,7 +69,11 @@ export const loadResultSchema = z.object({
 });
 
 /** How many streams stand open with their first event received. */
-export const streamsResultSchema = z.object({ open: z.number(), errors: z.number(), firstError: z.string().optional() });
+export const streamsResultSchema = z.object({
+  open: z.number(),
+  errors: z.number(),
+  firstError: z.string().optional(),
+});
 
 export type LoadTarget = z.infer<typeof targetSchema>;
 export type ClosedLoopJob = z.infer<typeof closedLoopJobSchema>;

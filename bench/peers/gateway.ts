@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { waitForLine } from "../process/children.ts";
 import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
-/** What the charge of a request has survived when its `usage.cost` is shown: loss of power, or the end of the process. */
+/** What a charge survives once its `usage.cost` is shown: the loss of power, or the end of the process. */
 export type Durability = "power" | "process";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -56,8 +56,10 @@ async function start(context: PeerContext, { durability, entry, key }: StartOpti
       NODE_ENV: "production",
     },
   });
-  const [, port] = await waitForLine(child, /^switchyard ready http:\/\/\S+:(\d+)/, startTimeoutMs);
-  return { port: Number(port), pid: child.pid, readyMs: performance.now() - child.startedAtMs, stop: () => child.stop() };
+  const pattern = /^switchyard ready http:\/\/\S+:(\d+)/;
+  const [, port] = await waitForLine(child, { pattern, timeoutMs: startTimeoutMs });
+  const readyMs = performance.now() - child.startedAtMs;
+  return { port: Number(port), pid: child.pid, readyMs, stop: () => child.stop() };
 }
 
 interface Configuration {

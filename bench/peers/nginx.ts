@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { freePort, waitForPort } from "../process/ports.ts";
 import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
-/** nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be won. */
+/**
+ * nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be won. It buffers
+ * whole answers, which is its fastest way, and not the streams, whose head says `X-Accel-Buffering: no`.
+ */
 export const nginx: Peer = {
   name: "nginx",
   path: "/v1/chat/completions",
@@ -62,8 +65,6 @@ http {
       proxy_pass http://mock;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
-      proxy_buffering off;
-      proxy_request_buffering off;
       proxy_read_timeout 600s;
     }
   }

@@ -39,6 +39,7 @@ export class Children {
   private readonly directory: string;
   private readonly running = new Set<Child>();
   private count = 0;
+  private isClosed = false;
 
   /** Standard errors go to files in `directory`. */
   constructor(directory: string) {
@@ -46,6 +47,7 @@ export class Children {
   }
 
   spawn(options: ChildOptions): Child {
+    if (this.isClosed) throw new Error("the bench is being ended");
     this.count += 1;
     const errorPath = join(this.directory, `${options.name}-${this.count}.err`);
     const pin = options.cores === undefined ? [] : ["taskset", "-c", options.cores];
@@ -75,8 +77,9 @@ export class Children {
     return child;
   }
 
-  /** Ends everything that still runs. */
+  /** Ends everything that still runs; nothing can be started any more. */
   async stopAll(): Promise<void> {
+    this.isClosed = true;
     await Promise.all([...this.running].map((child) => child.stop()));
   }
 
@@ -89,7 +92,7 @@ export class Children {
   }
 }
 
-/** Only what programs need to run: no proxies, vendors' keys or settings of the shell that would change what is measured. */
+/** Only what programs need to run: no proxies or vendors' keys of the shell that would change what is measured. */
 function inheritedEnvironment(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "LANG", "USER"];
   return Object.fromEntries(names.flatMap((name) => {
@@ -99,18 +102,22 @@ function inheritedEnvironment(): Record<string, string> {
 }
 
 /** Resolves with the first line that matches; rejects when the program ends before it, or the time is over. */
-export async function waitForLine(child: Child, pattern: RegExp, timeoutMs: number): Promise<RegExpExecArray> {
+export async function waitForLine(
+  child: Child,
+  { pattern, timeoutMs }: { pattern: RegExp; timeoutMs: number },
+): Promise<RegExpExecArray> {
   const deadline = Bun.sleep(timeoutMs).then(() => "late" as const);
   for (;;) {
     const line = await Promise.race([child.nextLine(), deadline]);
-    if (line === "late") throw new Error(`${child.name} said nothing like ${pattern} within ${timeoutMs} ms: ${child.errorText()}`);
-    if (line === undefined) throw new Error(`${child.name} ended: ${child.errorText() || "without a word"}`);
+    const words = child.errorText() || "nothing on standard error";
+    if (line === "late") throw new Error(`${child.name} was not ready within ${timeoutMs} ms: ${words}`);
+    if (line === undefined) throw new Error(`${child.name} ended: ${words}`);
     const match = pattern.exec(line);
     if (match !== null) return match;
   }
 }
 
-/** Reads on whether or not someone asks, so that the program never blocks on a full pipe; keeps the last thousand lines. */
+/** Reads on whether or not someone asks, so that no program blocks on a full pipe; keeps the last thousand lines. */
 function lineQueue(stream: ReadableStream<Uint8Array>): () => Promise<string | undefined> {
   const lines: string[] = [];
   const waiting: ((line: string | undefined) => void)[] = [];

@@ -7,7 +7,8 @@ export function freePort(): number {
 }
 
 /** Resolves when something accepts connections on a port of loopback; rejects when `isAlive` says it never will. */
-export async function waitForPort(port: number, { isAlive, timeoutMs }: { isAlive: () => boolean; timeoutMs: number }): Promise<void> {
+export async function waitForPort(port: number, options: { isAlive: () => boolean; timeoutMs: number }): Promise<void> {
+  const { isAlive, timeoutMs } = options;
   const giveUpAtMs = performance.now() + timeoutMs;
   while (performance.now() < giveUpAtMs && isAlive()) {
     if (await accepts(port)) return;

@@ -50,7 +50,7 @@ export interface RedactOptions {
   includeContent?: boolean;
 }
 
-/** A copy of log fields that holds plain data only: secrets and content taken out, errors spelled out, depth bounded. */
+/** A copy of log fields as plain data: secrets and content taken out, errors spelled out, depth bounded. */
 export function redactFields(
   fields: Readonly<Record<string, unknown>>,
   options: RedactOptions = {},
@@ -103,7 +103,7 @@ function entriesByText(entries: Headers | Map<unknown, unknown>): [string, unkno
   return pairs;
 }
 
-/** An error as fields; `name`, `message`, `stack` and `cause` are not enumerable, and a `GatewayError` has more beside them. */
+/** An error as fields: its own, and those that are not enumerable. */
 function errorFields(error: Error): Record<string, unknown> {
   return {
     ...error,

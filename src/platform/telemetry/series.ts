@@ -56,6 +56,12 @@ interface Branch<Cell> {
 
 const newBranch = <Cell>(): Branch<Cell> => ({ branches: new Map() });
 
+/** A cell and what it counts. */
+export interface LabelledCell<Cell> {
+  labels: Record<string, string>;
+  cell: Cell;
+}
+
 /** The cells of one metric, one for each tuple of label values, made when first asked for. */
 export class Family<Cell> {
   readonly labelNames: readonly string[];
@@ -80,11 +86,11 @@ export class Family<Cell> {
   }
 
   /** Every cell with its labels. */
-  entries(): { labels: Record<string, string>; cell: Cell }[] {
+  entries(): LabelledCell<Cell>[] {
     return this.below(this.root, {});
   }
 
-  private below(branch: Branch<Cell>, labels: Record<string, string>): { labels: Record<string, string>; cell: Cell }[] {
+  private below(branch: Branch<Cell>, labels: Record<string, string>): LabelledCell<Cell>[] {
     const name = this.labelNames[Object.keys(labels).length];
     if (name === undefined) return branch.cell === undefined ? [] : [{ labels, cell: branch.cell }];
     return [...branch.branches].flatMap(([value, next]) => this.below(next, { ...labels, [name]: value }));

@@ -1,4 +1,6 @@
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context, type Link, type Span, type Tracer } from "@opentelemetry/api";
+import {
+  ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context, type Link, type Span, type Tracer,
+} from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
@@ -47,7 +49,7 @@ export function createSpanRecorder(options: TracingOptions & { endpoint: string 
   };
 }
 
-/** Gives a root span the trace id that the next request already has. Spans start synchronously, so one slot is enough. */
+/** Gives a root span the trace id that its request already has. Spans start synchronously, so one slot is enough. */
 function traceIdGenerator(): IdGenerator & { nextTraceId: string } {
   const random = new RandomIdGenerator();
   return {
@@ -79,7 +81,7 @@ function recordSpans(tracer: Tracer, inference: TracedInference): void {
     links,
   }, context);
   const inside = trace.setSpan(context, span);
-  for (const attempt of inference.attempts) recordAttempt(tracer, inside, { inference, attempt });
+  for (const attempt of inference.attempts) recordAttempt(tracer, { context: inside, inference, attempt });
   if (inference.error !== undefined) markFailed(span, inference.error);
   span.end(inference.endMs);
 }
@@ -102,11 +104,13 @@ function placeInTrace(traceId: string, parent: TraceParent | undefined): { conte
   return { context: trace.setSpanContext(ROOT_CONTEXT, spanContext), links: [] };
 }
 
-function recordAttempt(
-  tracer: Tracer,
-  context: Context,
-  { inference, attempt }: { inference: TracedInference; attempt: TracedAttempt },
-): void {
+interface AttemptRecord {
+  context: Context;
+  inference: TracedInference;
+  attempt: TracedAttempt;
+}
+
+function recordAttempt(tracer: Tracer, { context, inference, attempt }: AttemptRecord): void {
   const operation = inference.attributes[genAi.operationName];
   const model = attempt.model ?? inference.attributes[genAi.requestModel];
   const span = tracer.startSpan([operation ?? "inference", attempt.provider].join(" "), {

@@ -11,7 +11,9 @@ const tracesPath = "v1/traces";
  * `OTEL_EXPORTER_OTLP_ENDPOINT` with `v1/traces` added, the headers of either kind, `OTEL_SERVICE_NAME` and
  * `OTEL_SDK_DISABLED`. The sampler's variables are read by the SDK itself. The endpoint is absent when tracing is off.
  */
-export function readTracingSettings(environment: Environment): Pick<TracingOptions, "endpoint" | "headers" | "serviceName"> {
+export function readTracingSettings(
+  environment: Environment,
+): Pick<TracingOptions, "endpoint" | "headers" | "serviceName"> {
   const endpoint = environment.OTEL_SDK_DISABLED?.toLowerCase() === "true" ? undefined : endpointFrom(environment);
   return {
     ...(endpoint === undefined ? {} : { endpoint }),

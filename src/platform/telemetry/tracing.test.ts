@@ -36,7 +36,8 @@ type OtlpSpan = z.infer<typeof otlpSpan>;
 const plain = (attributes: z.infer<typeof otlpAttributes>): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [
     key,
-    value.stringValue ?? value.boolValue ?? value.arrayValue?.values.map((item) => item.stringValue) ?? Number(value.intValue),
+    value.stringValue ?? value.boolValue ?? value.arrayValue?.values.map((item) => item.stringValue)
+      ?? Number(value.intValue),
   ]));
 
 /** A collector on loopback that keeps what it is sent. */
@@ -52,7 +53,9 @@ function startCollector(status = 200) {
     },
   });
   const spans = (): OtlpSpan[] =>
-    received.flatMap(({ body }) => body.resourceSpans.flatMap((resource) => resource.scopeSpans.flatMap((scope) => scope.spans)));
+    received.flatMap(({ body }) => body.resourceSpans)
+      .flatMap((resource) => resource.scopeSpans)
+      .flatMap((scope) => scope.spans);
   return { server, received, spans, url: `http://127.0.0.1:${server.port}/v1/traces` };
 }
 
@@ -73,7 +76,13 @@ const inference: TracedInference = {
     [genAi.requestMaxTokens]: undefined,
   },
   attempts: [
-    { provider: "acme", startMs: 1_700_000_000_010, endMs: 1_700_000_000_200, status: 503, serverAddress: "acme.example" },
+    {
+      provider: "acme",
+      startMs: 1_700_000_000_010,
+      endMs: 1_700_000_000_200,
+      status: 503,
+      serverAddress: "acme.example",
+    },
     { provider: "beta", startMs: 1_700_000_000_210, endMs: 1_700_000_001_490, status: 200, model: "large-v2" },
   ],
 };
@@ -90,7 +99,8 @@ afterEach(async () => {
 
 async function exported(...inferences: TracedInference[]) {
   const collector = collectorWith();
-  const tracing = createTracing({ endpoint: collector.url, headers: { "x-tenant": "t1" }, serviceName: "gate", version: "9.9.9" });
+  const headers = { "x-tenant": "t1" };
+  const tracing = createTracing({ endpoint: collector.url, headers, serviceName: "gate", version: "9.9.9" });
   for (const one of inferences) tracing.recordInference(one);
   await tracing.shutdown();
   const spans = collector.spans();
@@ -148,7 +158,8 @@ describe("one request", () => {
   });
 
   test("that failed carries the error's code, and its message without secrets", async () => {
-    const { root } = await exported({ ...inference, error: { type: "upstream_exhausted", message: "sk-svc-v1-abcdefgh refused" } });
+    const error = { type: "upstream_exhausted", message: "sk-svc-v1-abcdefgh refused" };
+    const { root } = await exported({ ...inference, error });
     expect(root.status).toEqual({ code: 2, message: "sk-svc-v1-[redacted] refused" });
     expect(plain(root.attributes)["error.type"]).toBe("upstream_exhausted");
   });
@@ -156,7 +167,8 @@ describe("one request", () => {
 
 describe("a caller's traceparent", () => {
   test("of another trace is a link, and the trace id stays ours", async () => {
-    const { root } = await exported({ ...inference, parent: "00-11111111111111111111111111111111-2222222222222222-01" });
+    const parent = "00-11111111111111111111111111111111-2222222222222222-01";
+    const { root } = await exported({ ...inference, parent });
     expect(root.traceId).toBe(traceId);
     expect(root.parentSpanId ?? "").toBe("");
     expect(root.links).toMatchObject([{ traceId: "1".repeat(32), spanId: "2".repeat(16) }]);
@@ -197,7 +209,8 @@ describe("a collector that refuses", () => {
   test("is reported and harms neither requests nor the shutdown", async () => {
     const errors: unknown[] = [];
     const { url } = collectorWith(400);
-    const tracing = createTracing({ endpoint: url, serviceName: "gate", version: "1", onExportError: (error) => errors.push(error) });
+    const onExportError = (error: unknown): void => void errors.push(error);
+    const tracing = createTracing({ endpoint: url, serviceName: "gate", version: "1", onExportError });
     tracing.recordInference(inference);
     await tracing.shutdown();
     expect(errors).toHaveLength(1);
