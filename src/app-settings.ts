@@ -22,6 +22,6 @@ export interface AppSettings {
   disconnect: DisconnectPolicy;
   /** Metrics have a port of their own, so they are not served beside the API. */
   metricsElsewhere: boolean;
-  /** Where callers reach the service; undefined until it listens. */
-  publicUrl: string | undefined;
+  /** Where callers reach the service, without a trailing slash; asked for once it listens. */
+  publicUrl(): string;
 }

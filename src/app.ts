@@ -182,12 +182,11 @@ function buildOperations(
 /** Documents of the table, made when they are first asked for. */
 function buildDocuments(settings: AppSettings, catalog: CatalogSnapshot): Pick<Dependencies, "openApiText" | "docsHtml"> {
   const table = endpoints as readonly Endpoint<never>[];
-  const publicUrl = settings.publicUrl ?? "";
   let openApi: string | undefined;
   let html: string | undefined;
   return {
-    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl }))),
-    docsHtml: () => (html ??= docsPage(table, { publicUrl, exampleModel: exampleModel(catalog) })),
+    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
+    docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog) })),
   };
 }
 

@@ -34,6 +34,10 @@ export class AccountBook {
     return account;
   }
 
+  workspaceIds(): string[] {
+    return [...this.workspaces.keys()];
+  }
+
   key(id: string): KeyAccount {
     let account = this.keys.get(id);
     if (account === undefined) {

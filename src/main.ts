@@ -1,0 +1,122 @@
+import { version } from "../package.json";
+import { createApp, exampleModel, type App } from "./app.ts";
+import type { AppSettings } from "./app-settings.ts";
+import { announcement } from "./announcement.ts";
+import { listen } from "./http/listen.ts";
+import { serveMetrics } from "./http/serve-metrics.ts";
+import { configuredProviderSchema, type ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
+import { balanceOf } from "./account/ledger/account-book.ts";
+import { ConfigurationError } from "./platform/config/configuration-error.ts";
+import type { Configuration } from "./platform/config/configuration.ts";
+import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
+import { loadConfiguration } from "./platform/config/load-configuration.ts";
+import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
+import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
+import { createMetrics } from "./platform/telemetry/metrics.ts";
+import { createTracing } from "./platform/telemetry/tracing.ts";
+
+/** How long requests that are under way may take to finish after SIGTERM. */
+const drainGraceMs = 30_000;
+
+type Settings = Configuration<ConfiguredProvider>;
+
+function appSettings(configuration: Settings, publicUrl: () => string): AppSettings {
+  const { storage, server } = configuration;
+  return {
+    version,
+    storageUrl: storage.url,
+    durability: storage.durability,
+    encryptionKey: loadEncryptionKey({
+      configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
+    }),
+    environment: process.env,
+    providers: configuration.providers,
+    sandbox: configuration.sandbox.enabled,
+    plans: configuration.plans,
+    bootstrap: configuration.bootstrap,
+    trustProxy: server.trustProxy,
+    disconnect: configuration.disconnect,
+    metricsElsewhere: configuration.metricsPort !== undefined,
+    publicUrl,
+  };
+}
+
+async function start(): Promise<void> {
+  const configuration: Settings = loadConfiguration({
+    environment: process.env, workingDirectory: process.cwd(), providerSchema: configuredProviderSchema,
+  });
+  const logger = createLogger({ level: configuration.logLevel });
+  const metrics = createMetrics();
+  const tracing = createTracing({
+    ...configuration.tracing, version, onExportError: (error) => logger.warn({ err: error }, "traces could not be delivered"),
+  });
+  let listeningUrl = "";
+  const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
+  const app = await createApp(appSettings(configuration, publicUrl), { logger, metrics, tracing });
+  const { host, port } = configuration.server;
+  const server = listen({ host, port, ...app });
+  listeningUrl = `http://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
+  const metricsServer = configuration.metricsPort === undefined
+    ? undefined
+    : serveMetrics(metrics, { host, port: configuration.metricsPort });
+  const stop = async (): Promise<void> => {
+    await metricsServer?.stop(true);
+    await drain(app, { server, logger });
+  };
+  process.once("SIGTERM", () => void stop());
+  process.once("SIGINT", () => void stop());
+  watchForMistakes(logger);
+  for (const line of startLines(app, publicUrl())) console.log(line);
+  console.log(`switchyard ready ${listeningUrl}`);
+}
+
+function startLines(app: App, url: string): string[] {
+  const [workspaceBalance] = app.ledger.book.workspaceIds().map((id) => balanceOf(app.ledger.book.workspace(id)));
+  return announcement({
+    url,
+    model: exampleModel(app.catalog),
+    firstSecret: app.firstSecret,
+    simulated: app.sandbox !== undefined,
+    hasBalance: (workspaceBalance ?? 0n) > 0n,
+  });
+}
+
+/** Stops accepting, lets what is under way finish within the grace period, writes the ledger, and ends with 0. */
+async function drain(app: App, { server, logger }: { server: ReturnType<typeof listen>; logger: Logger }): Promise<void> {
+  app.startDraining();
+  logger.info({ pending_requests: server.pendingRequests }, "draining: no new connections are accepted");
+  const force = (): void => void server.stop(true);
+  process.once("SIGTERM", force);
+  process.once("SIGINT", force);
+  const timer = setTimeout(force, drainGraceMs);
+  await server.stop();
+  clearTimeout(timer);
+  await app.close();
+  logger.info({}, "drained");
+  process.exit(0);
+}
+
+/** What nobody caught is a mistake of ours: it is logged, and only a broken process ends. */
+function watchForMistakes(logger: Logger): void {
+  process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was handled nowhere"));
+  process.on("uncaughtException", (error) => {
+    logger.error({ err: error }, "an exception was caught nowhere; the process ends");
+    process.exit(70);
+  });
+}
+
+/** Errors that an operator can mend are told in plain words; others with their stack. */
+function startFailure(error: unknown): string {
+  if (error instanceof ConfigurationError) return `switchyard cannot start; the configuration is wrong:\n${error.toString()}`;
+  const plain = [SchemaMismatchError, StorageInUseError, StorageUnavailableError].some((kind) => error instanceof kind)
+    || (error instanceof Error && "code" in error && typeof error.code === "string" && error.code.startsWith("E"));
+  if (error instanceof Error) return `switchyard cannot start: ${plain ? error.message : error.stack}`;
+  return `switchyard cannot start: ${String(error)}`;
+}
+
+try {
+  await start();
+} catch (error) {
+  console.error(startFailure(error));
+  process.exit(1);
+}
