@@ -1,6 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import type { Caller } from "../account/keys/caller.ts";
 import { brandHeader } from "../platform/lib/brand.ts";
+import { queryOf } from "./request-target.ts";
 
 /** Header names of the trace id, in lower case. */
 const traceHeaders = [brandHeader("Trace-Id").toLowerCase(), "x-request-id"] as const;
@@ -33,7 +34,7 @@ export class RequestContext<Body = unknown> {
   }
 
   get query(): URLSearchParams {
-    return new URL(this.request.url).searchParams;
+    return queryOf(this.request);
   }
 
   /** A JSON response with the headers gathered so far. */

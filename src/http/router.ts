@@ -10,6 +10,7 @@ import { pathsOf, type Endpoint } from "./endpoint.ts";
 import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
 import { parseJsonObject, readBodyText } from "./read-body.ts";
 import { RequestContext } from "./request-context.ts";
+import { pathOf } from "./request-target.ts";
 import { checkBody } from "./check-body.ts";
 
 /** What the router itself needs; handlers get their own dependencies. */
@@ -86,18 +87,17 @@ function errorResponse<Dependencies>(
   { context, options, encodeError }: { context: RequestContext; options: RouterOptions<Dependencies>; encodeError: ErrorEncoder },
 ): Response {
   const error = asGatewayError(thrown);
-  options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathnameOf(context.request) });
+  options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathOf(context.request) });
   if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
   return context.json(encodeError(error, { traceId: context.traceId }), { status: error.status, headers: errorHeaders(error) });
 }
-
-const pathnameOf = (request: Request): string => new URL(request.url).pathname;
 
 /** Whether a concrete path fits a pattern with `:name` segments. */
 function pathFits(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const given = path.split("/");
-  return wanted.length === given.length && wanted.every((segment, index) => segment.startsWith(":") || segment === given[index]);
+  return wanted.length === given.length
+    && wanted.every((segment, index) => (segment.startsWith(":") ? given[index] !== "" : segment === given[index]));
 }
 
 function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, routes: CompiledRoutes): RouteHandler {
@@ -107,7 +107,7 @@ function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, rou
   }
   return (request, server) => {
     const context = newContext(request, server, options);
-    const path = pathnameOf(request);
+    const path = pathOf(request);
     const pattern = Object.keys(routes).find((candidate) => pathFits(candidate, path));
     const encodeError = pattern === undefined ? encodeContractError : encoders.get(pattern) ?? encodeContractError;
     if (pattern === undefined) {

@@ -87,5 +87,5 @@ export const getModelByEncodedId = defineEndpoint<Dependencies>({
   path: "/models/:id",
   summary: "Show one model (slug percent-encoded in one segment).",
   response: modelObjectSchema,
-  handle: (context, deps) => oneModel(context, deps, decodeURIComponent(context.param("id"))),
+  handle: (context, deps) => oneModel(context, deps, context.param("id")),
 });

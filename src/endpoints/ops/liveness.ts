@@ -39,8 +39,8 @@ export const metrics = defineEndpoint<Dependencies>({
   ...shared,
   path: "/metrics",
   summary: "Show metrics in Prometheus' text format.",
-  async handle(_, { operations }) {
+  async handle(context, { operations }) {
     if (!operations.metricsHere) throw new GatewayError("not_found", "Metrics are served on their own port.");
-    return new Response(await operations.metricsText(), { headers: { "content-type": operations.metricsContentType } });
+    return new Response(await operations.metricsText(), { headers: { "content-type": operations.metricsContentType, ...context.headers } });
   },
 });

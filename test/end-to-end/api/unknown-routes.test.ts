@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { errorOf } from "./error-envelope-of.ts";
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+test.each([
+  "/", "/api", "/api/v1", "/api/v1/", "/api/v1/nothing", "/v1/nothing", "/api/v2/models", "/api/v1/v1/models", "/keys",
+  "/api/v1/models/", "/api/v1/generation/", "/api/v1/models/acme/large/more", "/api/v1/keys/", "/api/v1/docs",
+])("%p is not an endpoint: 404", async (path) => {
+  for (const method of ["GET", "POST", "DELETE"]) {
+    const error = await errorOf(await fetch(gateway.origin + path, { method }));
+    expect(error).toMatchObject({ status: 404, code: "not_found", type: "not_found_error", param: null });
+    expect(error.headers.get("x-should-retry")).toBe("false");
+  }
+});
+
+test.each([
+  ["GET", "/chat/completions", "POST"],
+  ["DELETE", "/chat/completions", "POST"],
+  ["PUT", "/keys", "GET, POST"],
+  ["PATCH", "/credits", "GET"],
+  ["POST", "/models/acme/large", "GET"],
+  ["POST", "/models/count", "GET"],
+  ["DELETE", "/generation/gen_1", "GET"],
+  ["OPTIONS", "/models", "GET"],
+])("%s %s is not taken: 405 that names what is", async (method, path, allow) => {
+  for (const base of ["/api/v1", "/v1"]) {
+    const error = await errorOf(await fetch(gateway.origin + base + path, { method }));
+    expect(error).toMatchObject({ status: 405, code: "method_not_allowed", type: "invalid_request_error" });
+    expect(error.headers.get("allow")?.split(", ").sort().join(", ")).toBe(allow);
+  }
+});
+
+test("HEAD answers as GET does, without a body", async () => {
+  const [head, get] = await Promise.all(["HEAD", "GET"].map((method) => fetch(`${gateway.baseUrl}/models`, { method })));
+  expect(head?.status).toBe(200);
+  expect(await head?.text()).toBe("");
+  expect(head?.headers.get("content-length")).toBe(String((await get?.text())?.length));
+});
+
+test.each([
+  ["/models/100%25", 404],
+  ["/models/%25E0%25A4%25A", 404],
+  ["/models/%E0%A4%A", 404],
+  ["/models/acme%252Flarge", 404],
+  ["/generation/%25", 404],
+  ["/logos/..%2f..%2fetc%2fpasswd", 404],
+])("a path with odd percent signs, %s, fails as any unknown record does", async (path, status) => {
+  expect(await errorOf(await gateway.get(path))).toMatchObject({ status, code: "not_found" });
+});
+
+/** Sends bytes as they are and reads what comes back until the connection ends. */
+function sendRaw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1", () => socket.write(text));
+    let answer = "";
+    socket.on("data", (bytes) => (answer += String(bytes)));
+    socket.on("close", () => resolve(answer));
+    socket.on("error", reject);
+  });
+}
+
+test.each([
+  ["GET /nowhere", "bad host", 404],
+  ["GET /api/v1/credits", "bad host", 401],
+  ["GET /api/v1/keys?include_disabled=true", "[::zz", 401],
+  ["GET /api/v1/models?sort=name", "a b c", 200],
+])("%s with the broken host %p is answered as with a good one", async (line, host, status) => {
+  const answer = await sendRaw(`${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  expect(answer).toStartWith(`HTTP/1.1 ${status} `);
+  expect(answer).toMatch(/x-service-trace-id: [0-9a-f]{32}/);
+  expect(answer).toMatch(/content-type: application\/json/i);
+});
