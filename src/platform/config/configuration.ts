@@ -1,0 +1,66 @@
+import type { LogLevel } from "../telemetry/logger.ts";
+import type { planIds } from "./file-schema.ts";
+
+export type ConfiguredPlanId = (typeof planIds)[number];
+
+/** Everything that the operator settled, from the environment first and the file second. Frozen. */
+export interface Configuration<Provider> {
+  readonly server: {
+    readonly host: string;
+    /** 0 picks a free one. */
+    readonly port: number;
+    /** Where clients reach the service, without a trailing slash; absent means where it listens. */
+    readonly publicUrl: string | undefined;
+    /** Whose `X-Forwarded-For` is believed: nobody's, everybody's, or that of these ranges. */
+    readonly trustProxy: boolean | readonly string[];
+  };
+  /** Absolute path of what the gateway keeps on disk. */
+  readonly dataDirectory: string;
+  readonly storage: {
+    /** `sqlite:` and an absolute path, or a Postgres URL. */
+    readonly url: string;
+    /** Whether the database is a file of this process. */
+    readonly embedded: boolean;
+    readonly durability: "power" | "process";
+  };
+  readonly shared: { readonly url: "memory:" };
+  readonly archive: { readonly url: "none" };
+  readonly retention: {
+    readonly generationsDays: number;
+    readonly responsesDays: number;
+    readonly logBudgetGb: number;
+  };
+  /** What a lost client does to its upstream. */
+  readonly disconnect: "abort" | "drain";
+  readonly providers: readonly Provider[];
+  /** `auto` runs the sandbox only while no provider has a platform credential. */
+  readonly sandbox: { readonly enabled: boolean | "auto" };
+  /** Pools of the first-party routing presets, by preset id. */
+  readonly routers: Readonly<Record<string, {
+    readonly members: readonly string[];
+    readonly quality: readonly string[];
+  }>>;
+  /** Overrides of the contract's tiers. */
+  readonly plans: Readonly<Partial<Record<ConfiguredPlanId, {
+    readonly perMinute: number;
+    readonly fiveHour: number | undefined;
+  }>>>;
+  /** 32 bytes in base64 as they were configured; `loadEncryptionKey` makes the key of it. */
+  readonly encryptionKey: string | undefined;
+  /** Port of `/metrics` when it has its own. */
+  readonly metricsPort: number | undefined;
+  /** What the first start creates for automation. */
+  readonly bootstrap: {
+    readonly llmKey: string | undefined;
+    readonly managementKey: string | undefined;
+    readonly creditsNanoUsd: bigint | undefined;
+    readonly plan: ConfiguredPlanId;
+  };
+  /** The endpoint is absent when tracing is off. */
+  readonly tracing: {
+    readonly endpoint?: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly serviceName: string;
+  };
+  readonly logLevel: LogLevel;
+}

@@ -1,0 +1,33 @@
+import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConfigurationError } from "./configuration-error.ts";
+import { loadEncryptionKey } from "./encryption-key.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-key-"));
+const dataDirectory = join(root, "data");
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+test("the configured key is used as it is", () => {
+  const configured = Buffer.alloc(32, 7).toString("base64");
+  expect(loadEncryptionKey({ configured, dataDirectory, embedded: false })).toEqual(new Uint8Array(32).fill(7));
+});
+
+test("an embedded gateway makes one that only its user can read, and finds it again", () => {
+  const made = loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true });
+  expect(made.length).toBe(32);
+  expect(statSync(join(dataDirectory, "encryption.key")).mode & 0o777).toBe(0o600);
+  expect(loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toEqual(made);
+});
+
+test("a key file that is damaged is refused, never replaced", () => {
+  loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true });
+  writeFileSync(join(dataDirectory, "encryption.key"), "");
+  expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(ConfigurationError);
+});
+
+test("beside Postgres the key has to be configured", () => {
+  expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: false }))
+    .toThrow("SWITCHYARD_ENCRYPTION_KEY: is required with Postgres");
+});

@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ConfigurationError } from "./configuration-error.ts";
+
+export interface EncryptionKeyOptions {
+  /** 32 bytes in base64, as the operator gave them. */
+  configured: string | undefined;
+  dataDirectory: string;
+  /** Whether the database is a file of this process. */
+  embedded: boolean;
+}
+
+const keyBytes = 32;
+const variable = "SWITCHYARD_ENCRYPTION_KEY";
+
+/**
+ * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start, into
+ * `encryption.key` (mode 0600) of the data directory; beside a shared database there is no such place.
+ */
+export function loadEncryptionKey({ configured, dataDirectory, embedded }: EncryptionKeyOptions): Uint8Array {
+  if (configured !== undefined) return decoded(configured, variable);
+  if (!embedded) {
+    throw problem(variable, "is required with Postgres: set 32 bytes in base64, such as `openssl rand -base64 32` prints");
+  }
+  const path = join(dataDirectory, "encryption.key");
+  return decoded(readKeyFile(path) ?? makeKeyFile(dataDirectory, path), path);
+}
+
+function decoded(base64: string, key: string): Uint8Array {
+  const bytes = Buffer.from(base64.trim(), "base64");
+  if (bytes.length !== keyBytes) throw problem(key, "expected 32 bytes in base64");
+  return new Uint8Array(bytes);
+}
+
+function readKeyFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw problem(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Written beside its place and linked into it: of two first starts one key wins, and it is never half there. */
+function makeKeyFile(dataDirectory: string, path: string): string {
+  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const draft = `${path}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(draft, `${randomBytes(keyBytes).toString("base64")}\n`, { mode: 0o600, flush: true });
+  chmodSync(draft, 0o600);
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  return readFileSync(path, "utf8");
+}
+
+const problem = (key: string, message: string): ConfigurationError => new ConfigurationError([{ key, message }]);

@@ -1,0 +1,99 @@
+import type { z } from "zod";
+import { brand } from "../lib/brand.ts";
+import { nanoFromUsd } from "../lib/money.ts";
+import type { LogLevel } from "../telemetry/logger.ts";
+import type { ConfigurationProblem } from "./configuration-error.ts";
+import type { Environment } from "./expand-references.ts";
+import { planIds } from "./file-schema.ts";
+import { gotText } from "./show-value.ts";
+import { archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
+
+const logLevels = ["debug", "info", "warn", "error", "silent"] as const satisfies readonly LogLevel[];
+const minSecretLength = 16;
+
+/** What the environment says; absent where it is silent. */
+export type EnvironmentSettings = ReturnType<typeof readEnvironment>;
+
+/** Reads the variables of the gateway, and adds a problem for each that cannot be used. Empty ones count as unset. */
+export function readEnvironment(environment: Environment, problems: ConfigurationProblem[]) {
+  const read = new VariableReader(environment, problems);
+  // The tracing settings read these two by themselves.
+  read.checked("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrlSchema);
+  read.checked("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrlSchema);
+  return {
+    configurationFile: read.text("SWITCHYARD_CONFIG"),
+    dataDirectory: read.text("SWITCHYARD_DATA_DIR"),
+    host: read.text("HOST"),
+    port: read.port("PORT"),
+    metricsPort: read.port("SWITCHYARD_METRICS_PORT"),
+    publicUrl: read.checked("SWITCHYARD_PUBLIC_URL", httpUrlSchema),
+    storageUrl: read.checked("DATABASE_URL", storageUrlSchema),
+    sharedUrl: read.checked("REDIS_URL", sharedUrlSchema),
+    archiveUrl: read.checked("CLICKHOUSE_URL", archiveUrlSchema),
+    encryptionKey: read.matching("SWITCHYARD_ENCRYPTION_KEY", isEncryptionKey, "expected 32 bytes in base64"),
+    logLevel: read.choice("LOG_LEVEL", logLevels),
+    bootstrap: {
+      llmKey: read.matching("SWITCHYARD_BOOTSTRAP_LLM_KEY", secretWith(brand.llmKeyPrefix), `expected ${brand.llmKeyPrefix} and at least ${minSecretLength} more characters`),
+      managementKey: read.matching("SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", secretWith(brand.managementKeyFamilyPrefix), `expected ${brand.managementKeyFamilyPrefix} and at least ${minSecretLength} more characters`),
+      creditsNanoUsd: read.usd("SWITCHYARD_BOOTSTRAP_CREDITS"),
+      plan: read.choice("SWITCHYARD_BOOTSTRAP_PLAN", planIds),
+    },
+  };
+}
+
+const isEncryptionKey = (text: string): boolean =>
+  /^[A-Za-z0-9+/_-]{43}=?$/.test(text) && Buffer.from(text, "base64").length === 32;
+
+const secretWith = (prefix: string) => (text: string): boolean =>
+  text.startsWith(prefix) && /^\S+$/.test(text) && text.length >= prefix.length + minSecretLength;
+
+class VariableReader {
+  readonly #environment: Environment;
+  readonly #problems: ConfigurationProblem[];
+
+  constructor(environment: Environment, problems: ConfigurationProblem[]) {
+    this.#environment = environment;
+    this.#problems = problems;
+  }
+
+  text(name: string): string | undefined {
+    return this.#environment[name]?.trim() || undefined;
+  }
+
+  port(name: string): number | undefined {
+    const text = this.matching(name, (value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "expected an integer from 0 to 65535");
+    return text === undefined ? undefined : Number(text);
+  }
+
+  usd(name: string): bigint | undefined {
+    const text = this.matching(name, (value) => (nanoFromUsd(value) ?? -1n) >= 0n, "expected a decimal number of USD that is not negative");
+    return text === undefined ? undefined : nanoFromUsd(text);
+  }
+
+  choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const choice = choices.find((candidate) => candidate === text);
+    if (choice === undefined) this.#problem(name, `expected ${choices.join(", ")}`);
+    return choice;
+  }
+
+  checked<Output>(name: string, schema: z.ZodType<Output>): Output | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const result = schema.safeParse(text);
+    if (!result.success) this.#problem(name, result.error.issues[0]?.message ?? "cannot be used");
+    return result.data;
+  }
+
+  matching(name: string, accepts: (text: string) => boolean, expectation: string): string | undefined {
+    const text = this.text(name);
+    if (text === undefined || accepts(text)) return text;
+    this.#problem(name, expectation);
+    return undefined;
+  }
+
+  #problem(name: string, message: string): void {
+    this.#problems.push({ key: name, message: `${message}${gotText(this.text(name), [name])}` });
+  }
+}

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { z } from "zod";
+import { ConfigurationError } from "./configuration-error.ts";
+import { loadConfiguration } from "./load-configuration.ts";
+
+const providerSchema = z.strictObject({
+  id: z.string(),
+  base_url: z.string().optional(),
+  api_key: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  dialect: z.union([z.enum(["openai-chat", "anthropic-messages"]), z.strictObject({ chat: z.string() })]).optional(),
+  models: z.array(z.strictObject({ id: z.string(), context_length: z.int().positive() })).optional(),
+});
+
+const missingFile = (path: string): never => {
+  throw Object.assign(new Error(`ENOENT: no such file, open '${path}'`), { code: "ENOENT" });
+};
+
+interface Input {
+  environment?: Record<string, string>;
+  yaml?: string;
+}
+
+const load = ({ environment = {}, yaml }: Input) => loadConfiguration({
+  environment, providerSchema, workingDirectory: "/srv/gateway",
+  readFile: (path) => (yaml !== undefined && path === "/srv/gateway/switchyard.yaml" ? yaml : missingFile(path)),
+});
+
+function problemsOf(input: Input): ConfigurationError {
+  try {
+    load(input);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error;
+    throw error;
+  }
+  throw new Error("the configuration was accepted");
+}
+
+describe("what stands where nothing is said", () => {
+  test("defaults", () => {
+    const configuration = load({});
+    expect(configuration).toEqual({
+      server: { host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false },
+      dataDirectory: "/srv/gateway/data",
+      storage: { url: "sqlite:/srv/gateway/data/switchyard.db", embedded: true, durability: "power" },
+      shared: { url: "memory:" },
+      archive: { url: "none" },
+      retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
+      disconnect: "abort",
+      providers: [],
+      sandbox: { enabled: "auto" },
+      routers: {},
+      plans: {},
+      encryptionKey: undefined,
+      metricsPort: undefined,
+      bootstrap: { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" },
+      tracing: { headers: {}, serviceName: "switchyard" },
+      logLevel: "info",
+    });
+  });
+
+  test("the result is frozen all the way down", () => {
+    const configuration = load({ yaml: "providers: [{ id: acme, headers: { a: b } }]" });
+    expect(Object.isFrozen(configuration.server)).toBe(true);
+    expect(Object.isFrozen(configuration.providers[0]?.headers)).toBe(true);
+  });
+
+  test("empty variables and empty keys count as unset", () => {
+    const configuration = load({ environment: { PORT: "", SWITCHYARD_CONFIG: " " }, yaml: "providers:\nserver:\n  port:\n" });
+    expect(configuration.server.port).toBe(8787);
+    expect(configuration.providers).toEqual([]);
+  });
+});
+
+describe("who wins", () => {
+  const yaml = `
+server: { host: 0.0.0.0, port: 9000, public_url: https://a.example/, trust_proxy: [10.0.0.0/8, "::1"] }
+storage: { url: sqlite:other.db, durability: process }
+`;
+
+  test("the file wins over the defaults", () => {
+    const { server, storage } = load({ yaml });
+    expect(server).toEqual({ host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"] });
+    expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process" });
+  });
+
+  test("the environment wins over the file", () => {
+    const environment = {
+      PORT: "0", HOST: "::1", DATABASE_URL: "postgresql://u:p@db/x", SWITCHYARD_PUBLIC_URL: "https://b.example/gw/",
+      SWITCHYARD_DATA_DIR: "/var/lib/switchyard", SWITCHYARD_METRICS_PORT: "9100", LOG_LEVEL: "debug",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
+    };
+    const configuration = load({ yaml, environment });
+    expect(configuration.server).toMatchObject({ host: "::1", port: 0, publicUrl: "https://b.example/gw" });
+    expect(configuration.storage).toMatchObject({ url: "postgresql://u:p@db/x", embedded: false });
+    expect(configuration).toMatchObject({
+      dataDirectory: "/var/lib/switchyard", metricsPort: 9100, logLevel: "debug",
+      tracing: { endpoint: "http://collector:4318/v1/traces" },
+    });
+  });
+
+  test("bootstrap settings", () => {
+    const { bootstrap } = load({
+      environment: {
+        SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-svc-v1-0123456789abcdef", SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: "ak_live_0123456789abcdef",
+        SWITCHYARD_BOOTSTRAP_CREDITS: "12.000000001", SWITCHYARD_BOOTSTRAP_PLAN: "pro_plus",
+      },
+    });
+    expect(bootstrap).toEqual({
+      llmKey: "sk-svc-v1-0123456789abcdef", managementKey: "ak_live_0123456789abcdef", creditsNanoUsd: 12_000_000_001n, plan: "pro_plus",
+    });
+  });
+});
+
+describe("references to the environment", () => {
+  const yaml = `
+server: { port: "\${GATEWAY_PORT:-9001}", trust_proxy: "\${TRUST:-true}" }
+providers:
+  - { id: acme, base_url: "http://\${ACME_HOST:-localhost}/v1", api_key: "\${ACME_KEY}", headers: { x: "$\${y}" } }
+`;
+
+  test("defaults apply, an absent api_key is left out, $${ is literal", () => {
+    const configuration = load({ yaml });
+    expect(configuration.server).toMatchObject({ port: 9001, trustProxy: true });
+    expect(configuration.providers).toEqual([{ id: "acme", base_url: "http://localhost/v1", headers: { x: "${y}" } }]);
+  });
+
+  test("set variables are put in", () => {
+    const configuration = load({ yaml, environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" } });
+    expect(configuration.server.port).toBe(80);
+    expect(configuration.providers[0]).toMatchObject({ base_url: "http://acme/v1", api_key: "s3cret" });
+  });
+
+  test("an unset one anywhere else is an error that names key and variable", () => {
+    expect(problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" }).toString())
+      .toBe("switchyard.yaml:3 providers[0].base_url: the environment variable ACME_URL is not set; set it, or give a default as ${ACME_URL:-value}");
+  });
+});
+
+describe("what is wrong with the file is said with its line", () => {
+  const rows: [problem: string, yaml: string, line: string][] = [
+    ["an unknown key, and what was meant", "server:\n  prot: 1\n", 'switchyard.yaml:2 server.prot: unknown key; did you mean "port"?'],
+    ["an unknown key that is like none", "zebra: 1\n", "switchyard.yaml:1 zebra: unknown key"],
+    ["an unknown key of a provider", "providers:\n  - id: a\n    base_ur: x\n", 'switchyard.yaml:3 providers[0].base_ur: unknown key; did you mean "base_url"?'],
+    ["an unknown key deep inside", "providers:\n  - id: a\n    models:\n      - id: a/b\n        context_length: 1\n        contxt: 2\n", "switchyard.yaml:6 providers[0].models[0].contxt: unknown key"],
+    ["an unknown plan", "plans:\n  enterprize: { per_minute: 1 }\n", 'switchyard.yaml:2 plans.enterprize: unknown key; did you mean "enterprise"?'],
+    ["a wrong type", "retention:\n  generations_days: soon\n", 'switchyard.yaml:2 retention.generations_days: expected an integer from 1 to 36500, got "soon"'],
+    ["a list where a map belongs", "server: [1]\n", "switchyard.yaml:1 server: expected a map, got a list"],
+    ["a map where a list belongs", "providers:\n  acme: {}\n", "switchyard.yaml:1 providers: expected a list, got a map"],
+    ["a missing key", "plans:\n  free: {}\n", "switchyard.yaml:2 plans.free.per_minute: is required"],
+    ["a choice that is none", "disconnect: stop\n", 'switchyard.yaml:1 disconnect: expected "abort", "drain", got "stop"'],
+    ["a union that nothing resembles", "sandbox: { enabled: 7 }\n", 'switchyard.yaml:1 sandbox.enabled: expected "auto" or true or false, got 7'],
+    ["a union of which one alternative is meant", "providers:\n  - id: a\n    dialect: { chat: 3 }\n", "switchyard.yaml:3 providers[0].dialect.chat: expected text, got 3"],
+    ["a range that is none", "server:\n  trust_proxy:\n    - 10.0.0.0/33\n", 'switchyard.yaml:3 server.trust_proxy[0]: expected an IP address or a CIDR range, got "10.0.0.0/33"'],
+    ["a URL of another kind", "server: { public_url: ftp://x }\n", 'switchyard.yaml:1 server.public_url: expected an http(s) URL, got "ftp://x"'],
+    ["a database in memory", "storage: { url: 'sqlite::memory:' }\n", 'switchyard.yaml:1 storage.url: a database in memory would lose the ledger; name a file, got "sqlite::memory:"'],
+    ["a promise of sharing that this release cannot keep", "shared:\n  url: redis://:pw@h\n", 'switchyard.yaml:2 shared.url: this release keeps shared state in memory; remove REDIS_URL / shared.url, got "redis://***@h"'],
+    ["an archive that this release does not have", "archive: { url: clickhouse+http://h }\n", 'switchyard.yaml:1 archive.url: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "clickhouse+http://h"'],
+    ["a provider id twice", "providers:\n  - id: acme\n  - id: acme\n", 'switchyard.yaml:3 providers[1].id: "acme" is already the id of providers[0]'],
+    ["a key twice", "server: {}\nserver: {}\n", "switchyard.yaml:2 Map keys must be unique"],
+    ["a value that YAML cannot read", "server: {\n  port: 1\n", "switchyard.yaml:3 Flow map in block collection must be sufficiently indented and end with a }"],
+    ["only the first of the errors that follow from one another", "server: { host: ${HOST_NAME}, port: 1 }\ndisconnect: abort\n", "switchyard.yaml:1 Unexpected flow-map-start at node end"],
+    ["two documents", "server: {}\n---\nserver: {}\n", "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()"],
+    ["a secret of the wrong type, which is not shown", "providers:\n  - id: a\n    api_key: 12345678\n", "switchyard.yaml:3 providers[0].api_key: expected text"],
+  ];
+  test.each(rows)("%s", (_, yaml, line) => {
+    expect(problemsOf({ yaml }).toString().split("\n")).toContain(line);
+  });
+
+  test("the place is there for programs as well", () => {
+    const { problems } = problemsOf({ yaml: "server:\n  port: 70000\n" });
+    expect(problems).toEqual([{ key: "server.port", message: "expected an integer from 0 to 65535, got 70000", file: "switchyard.yaml", line: 2, column: 9 }]);
+  });
+
+  test("values behind an anchor are found where they stand", () => {
+    const yaml = "providers:\n  - &base\n    id: a\n    models: [{ id: a/b, context_length: 0 }]\n  - *base\n";
+    expect(problemsOf({ yaml }).problems.map(({ key, line }) => `${line} ${key}`))
+      .toEqual(["3 providers[1].id", "4 providers[0].models[0].context_length", "4 providers[1].models[0].context_length"]);
+  });
+
+  test("a bomb of aliases is refused", () => {
+    const level = (index: number) => `a${index}: &a${index} [${Array(9).fill(`*a${index - 1}`).join(", ")}]`;
+    const yaml = ["a0: &a0 [x]", ...Array.from({ length: 8 }, (_, index) => level(index + 1))].join("\n");
+    expect(problemsOf({ yaml }).toString()).toContain("Excessive alias count");
+  });
+});
+
+describe("what is wrong with the environment is said with its variable", () => {
+  const rows: [variable: string, value: string, line: string][] = [
+    ["PORT", "abc", 'PORT: expected an integer from 0 to 65535, got "abc"'],
+    ["PORT", "65536", 'PORT: expected an integer from 0 to 65535, got "65536"'],
+    ["SWITCHYARD_METRICS_PORT", "-1", 'SWITCHYARD_METRICS_PORT: expected an integer from 0 to 65535, got "-1"'],
+    ["SWITCHYARD_PUBLIC_URL", "gateway", 'SWITCHYARD_PUBLIC_URL: expected an http(s) URL, got "gateway"'],
+    ["DATABASE_URL", "mysql://u:p@h/d", 'DATABASE_URL: expected sqlite:PATH or a postgres:// URL, got "mysql://***@h/d"'],
+    ["DATABASE_URL", "sqlite::memory:", 'DATABASE_URL: a database in memory would lose the ledger; name a file, got "sqlite::memory:"'],
+    ["REDIS_URL", "rediss://h:1", 'REDIS_URL: this release keeps shared state in memory; remove REDIS_URL / shared.url, got "rediss://h:1"'],
+    ["REDIS_URL", "h:1", 'REDIS_URL: expected memory:, redis:// or rediss://, got "h:1"'],
+    ["CLICKHOUSE_URL", "https://h", 'CLICKHOUSE_URL: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "https://h"'],
+    ["SWITCHYARD_ENCRYPTION_KEY", "c2hvcnQ=", "SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes in base64"],
+    ["SWITCHYARD_BOOTSTRAP_LLM_KEY", "sk-svc-v1-short", "SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1- and at least 16 more characters"],
+    ["SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", "0123456789abcdef0123", "SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: expected ak_ and at least 16 more characters"],
+    ["SWITCHYARD_BOOTSTRAP_CREDITS", "-1", 'SWITCHYARD_BOOTSTRAP_CREDITS: expected a decimal number of USD that is not negative, got "-1"'],
+    ["SWITCHYARD_BOOTSTRAP_PLAN", "gold", 'SWITCHYARD_BOOTSTRAP_PLAN: expected free, payg, go, pro, pro_plus, max, enterprise, got "gold"'],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector", 'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http(s) URL, got "collector"'],
+    ["LOG_LEVEL", "loud", 'LOG_LEVEL: expected debug, info, warn, error, silent, got "loud"'],
+    ["SWITCHYARD_CONFIG", "other.yaml", "SWITCHYARD_CONFIG: cannot read other.yaml: there is no such file"],
+  ];
+  test.each(rows)("%s=%s", (variable, value, line) => {
+    expect(problemsOf({ environment: { [variable]: value } }).toString()).toBe(line);
+  });
+
+  test("every problem of both sources is told at once", () => {
+    const error = problemsOf({ environment: { PORT: "x", LOG_LEVEL: "y" }, yaml: "disconnect: 1\nzebra: 2\n" });
+    expect(error.problems.map(({ key }) => key)).toEqual(["PORT", "LOG_LEVEL", "disconnect", "zebra"]);
+  });
+});
+
+test("the example in the root is valid", () => {
+  const configuration = loadConfiguration({
+    environment: { SWITCHYARD_CONFIG: "switchyard.example.yaml", ACME_API_KEY: "key" },
+    workingDirectory: join(import.meta.dir, "../../.."),
+    providerSchema: z.looseObject({ id: z.string(), api_key: z.string() }),
+  });
+  expect(configuration.providers).toMatchObject([{ id: "acme", api_key: "key", models: [{ id: "acme/large" }] }]);
+  expect(configuration.plans).toEqual({ enterprise: { perMinute: 100_000, fiveHour: undefined } });
+  expect(configuration.routers).toEqual({ "service/auto": { members: ["acme/large"], quality: ["acme/large"] } });
+});

@@ -1,0 +1,24 @@
+const secretName = /key|secret|token|password|credential|authorization|headers/i;
+const maxShownLength = 80;
+
+/** `, got ...` for a message; empty for values that are absent, large or perhaps secret. */
+export function gotText(value: unknown, path: readonly PropertyKey[]): string {
+  if (value === undefined || path.some((part) => secretName.test(String(part)))) return "";
+  if (Array.isArray(value)) return ", got a list";
+  if (typeof value === "object" && value !== null) return ", got a map";
+  return `, got ${shown(value)}`;
+}
+
+/** A scalar as JSON, short and without the credentials of a URL. */
+function shown(value: unknown): string {
+  if (typeof value !== "string") return String(value);
+  const safe = value.replace(/\/\/[^/@\s]*@/, "//***@");
+  return JSON.stringify(safe.length > maxShownLength ? `${safe.slice(0, maxShownLength)}...` : safe);
+}
+
+/** `providers[0].base_url` for `["providers", 0, "base_url"]`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`))
+    .join("");
+}
