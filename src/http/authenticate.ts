@@ -43,16 +43,17 @@ function assertAccepted(credential: Credential, access: AccessRule): void {
   });
 }
 
-/** Path without the API base, as `allowed_endpoints` entries are compared. */
-const withoutBase = (path: string): string => path.replace(/^\/(?:api\/)?v1(?=\/)/, "");
+/** A path as entries of `allowed_endpoints` are compared: without base, final slash and names of parameters. */
+const asPattern = (path: string): string =>
+  path.replace(/^\/(?:api\/)?v1(?=\/)/, "").replace(/\{\w+\}|:\w+/g, ":").replace(/\/$/, "");
 
 function assertEndpointAllowed(credential: Credential, path: string): void {
   if (credential.kind !== "llm-key") return;
   const allowed = credential.key.allowedEndpoints;
   if (allowed === null || allowed.length === 0) return;
-  const pattern = withoutBase(path);
-  if (allowed.some((entry) => withoutBase(entry) === pattern)) return;
-  throw new GatewayError("insufficient_scope", `This key may not call ${pattern}; its allowed_endpoints do not list it.`, {
+  const pattern = asPattern(path);
+  if (allowed.some((entry) => asPattern(entry) === pattern)) return;
+  throw new GatewayError("insufficient_scope", `This key may not call ${path}; its allowed_endpoints do not list it.`, {
     metadata: { allowed_endpoints: allowed },
   });
 }

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import { textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop());
+
+async function keyFor(allowedEndpoints: string[] | null): Promise<string> {
+  const created = await gateway.post("/keys", { name: "narrow", allowed_endpoints: allowedEndpoints }, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
+  return textAt(await created.json(), "key");
+}
+
+const ask = (path: string, key: string): Promise<Response> => gateway.get(path, { authorization: `Bearer ${key}` });
+
+test.each([
+  ["/api/v1/credits", "/credits"],
+  ["/v1/credits", "/credits"],
+  ["/credits", "/credits"],
+  ["/api/v1/credits/", "/credits"],
+  ["/generation/:id", "/generation/gen_none"],
+  ["/api/v1/generation/{id}", "/generation/gen_none"],
+  ["/v1/generation/{generation_id}", "/generation/gen_none"],
+  ["/models/{owner}/{model}", "/models/acme/large"],
+])("a key that lists %s may call %s, and nothing that it does not list", async (listed, path) => {
+  const key = await keyFor([listed]);
+  expect([200, 404]).toContain((await ask(path, key)).status);
+  const refused = await errorOf(await ask("/auth/key", key));
+  expect(refused).toMatchObject({ status: 403, code: "insufficient_scope", type: "permission_error" });
+  expect(refused.metadata).toMatchObject({ allowed_endpoints: [listed] });
+});
+
+test.each([[null], [[]]])("a key made with the list %p may call everything", async (list) => {
+  const key = await keyFor(list);
+  for (const path of ["/credits", "/auth/key", "/key", "/models"]) expect((await ask(path, key)).status).toBe(200);
+});
+
+test("a narrow key is refused before its body is looked at", async () => {
+  const key = await keyFor(["/credits"]);
+  const refused = await gateway.post("/chat/completions", "no JSON", { headers: { authorization: `Bearer ${key}` } });
+  expect(await errorOf(refused)).toMatchObject({ status: 403, code: "insufficient_scope" });
+});
+
+test("what needs no credential stays open to a narrow key", async () => {
+  const key = await keyFor(["/credits"]);
+  expect((await ask("/providers", key)).status).toBe(200);
+});
