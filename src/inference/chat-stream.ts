@@ -7,7 +7,7 @@ import { fallbackMembers, type ModelFallback } from "./fallback-block.ts";
 import type { KeepAliveTicker } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
 import { classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure } from "./upstream/classify-failure.ts";
-import { SseDecoder } from "./upstream/sse-decoder.ts";
+import { SseDecoder, type SseEvent } from "./upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
 
@@ -35,6 +35,14 @@ export interface ChatStreamOptions {
 
 /** Bytes and time that a drained stream may still take after its client has left. */
 const drainChunksMax = 20_000;
+
+/** An error as a stream tells of it. */
+interface ReportedDetails {
+  message?: unknown;
+  code?: unknown;
+  type?: unknown;
+  status?: unknown;
+}
 
 /** A failure that was found in the stream itself. */
 class StreamFault extends Error {
@@ -74,12 +82,7 @@ export class ChatStream implements FrameSource {
     const { response } = this.options;
     try {
       while (!this.meter.hasContent && !this.ended) {
-        const chunk = await response.next();
-        await this.consume(chunk);
-        if (this.meter.isEmptyAnswer || (this.ended && !this.meter.isAcceptable)) {
-          response.abort();
-          return emptyAnswer(response.status);
-        }
+        await this.consume(await response.next());
       }
     } catch (error) {
       response.abort();
@@ -132,35 +135,42 @@ export class ChatStream implements FrameSource {
 
   private async consume(chunk: Uint8Array | undefined): Promise<void> {
     const events = chunk === undefined ? this.decoder.end() : this.decoder.push(chunk);
-    for (const { data } of events) {
+    for (const event of events) {
       if (this.ended) return;
-      if (data === "[DONE]") await this.finish();
+      if (event.data === "[DONE]") await this.finish({ terminated: true });
       // Heartbeats that are no JSON, such as `data: : keepalive`, are nobody's content.
-      else if (data.startsWith("{")) await this.onEvent(data);
+      else if (event.data.startsWith("{") || event.event === "error") await this.onEvent(event);
     }
-    if (chunk === undefined && !this.ended) await this.finish();
+    if (chunk === undefined && !this.ended) await this.finish({ terminated: false });
   }
 
-  private async onEvent(data: string): Promise<void> {
-    const chunk = this.parse(data);
+  private async onEvent({ event, data }: SseEvent): Promise<void> {
+    const chunk = this.parse(data, event);
     this.meter.observe(chunk);
+    // OpenRouter and its like report a failure as the reason of a finish.
+    if (this.meter.finishReason === "error") throw this.reported({ message: "the provider broke off the answer" });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     let text = this.renamed(data);
     if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
     this.pending += `data: ${text}\n\n`;
   }
 
-  private parse(data: string): ChatChunk {
+  private parse(data: string, event: string | undefined): ChatChunk {
     let chunk: ChatChunk;
     try {
       chunk = JSON.parse(data) as ChatChunk;
     } catch {
-      throw new StreamFault(malformedAnswer(this.options.response.status, "an event of the stream is not valid JSON"));
+      // Some servers end a stream with `event: error` and a sentence.
+      if (event === "error") chunk = { error: data };
+      else throw new StreamFault(malformedAnswer(this.options.response.status, "an event of the stream is not valid JSON"));
     }
-    const { error } = chunk;
+    const error = chunk.error ?? (event === "error" ? chunk as ReportedDetails : undefined);
     if (error === undefined || error === null) return chunk;
-    const details = typeof error === "object" ? error : { message: String(error) };
-    throw new StreamFault(classifyStatus({
+    throw this.reported(typeof error === "object" ? error : { message: String(error) });
+  }
+
+  private reported(details: ReportedDetails): StreamFault {
+    return new StreamFault(classifyStatus({
       status: statusOfErrorObject(details),
       message: typeof details.message === "string" ? details.message : null,
       upstreamCode: typeof details.code === "string" ? details.code : null,
@@ -180,10 +190,12 @@ export class ChatStream implements FrameSource {
   }
 
   private async withCharge(text: string, chunk: ChatChunk): Promise<string> {
+    this.assertContent();
     const settled = await this.settleOnce("completed");
     const usage = scanMembers(text).find((member) => member.key === "usage");
     const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
     const metered = this.meter.metered();
+    this.meter.costShown = true;
     const edits = new Map<string, string | undefined>([
       ["usage", pricedUsageText({ original, metered, chargedNano: settled.chargedNano })],
     ]);
@@ -196,27 +208,52 @@ export class ChatStream implements FrameSource {
     return editMembers(text, edits);
   }
 
-  /** The upstream has said everything: complete only if it said how it finished. */
-  private async finish(): Promise<void> {
+  /** An end without content is the provider's failure, and nothing is charged for it. */
+  private assertContent(): void {
+    if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(this.options.response.status));
+  }
+
+  /** The upstream has said everything: complete only if it said how it finished, or that it is done. */
+  private async finish({ terminated }: { terminated: boolean }): Promise<void> {
+    this.assertContent();
     if (!this.meter.finished) {
-      throw new StreamFault(malformedAnswer(this.options.response.status, "the stream ended before the answer was finished"));
+      if (!terminated) {
+        throw new StreamFault(malformedAnswer(this.options.response.status, "the stream ended before the answer was finished"));
+      }
+      for (const { index, reason } of this.meter.finishOpen()) {
+        this.pending += this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, "");
+      }
     }
     const settled = await this.settleOnce("completed");
-    if (!this.meter.metadataShown) this.pending += `data: ${this.metadataChunk(settled)}\n\n`;
+    if (!this.meter.metadataShown) this.pending += this.ownChunk("[]", this.closingMembers(settled));
     this.pending += "data: [DONE]\n\n";
     this.end();
   }
 
-  private metadataChunk(settled: Settled): string {
+  /** Members of the final frame: the metadata, and the charge where no chunk of the upstream's showed it. */
+  private closingMembers(settled: Settled): string {
+    const usage = this.meter.costShown
+      ? ""
+      : `,"usage":${pricedUsageText({ original: undefined, metered: this.meter.metered(), chargedNano: settled.chargedNano })}`;
+    return `${usage},"service_metadata":${this.options.metadataText(settled)}`;
+  }
+
+  /** A frame that the upstream did not send. */
+  private ownChunk(choices: string, members: string): string {
     const { id, model } = this.options.shown;
     const created = this.meter.created;
-    return `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[],"service_metadata":${this.options.metadataText(settled)}}`;
+    return `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":${choices}${members}}\n\n`;
   }
 
   private async breakOff(error: unknown): Promise<void> {
     this.options.response.abort();
     if (this.clientGone) return;
     try {
+      // Every choice has finished: what broke afterwards took nothing from the answer.
+      if (error instanceof UpstreamFailure && this.meter.finished) {
+        await this.finish({ terminated: false });
+        return;
+      }
       await this.settleOnce("cut");
       this.pending += this.options.errorFrame(error instanceof StreamFault ? error.failure : failureOf(error, this.options.response.status));
     } catch (settlementError) {
@@ -227,7 +264,8 @@ export class ChatStream implements FrameSource {
 
   private settleOnce(status: StreamEnd): Promise<Settled> {
     this.settlement ??= this.options.settle(this.meter.metered(), {
-      status, finishReason: this.meter.finishReason, upstreamId: this.upstreamId,
+      status: this.clientGone ? "cancelled" : status,
+      finishReason: this.meter.finishReason, upstreamId: this.upstreamId,
     });
     return this.settlement;
   }
