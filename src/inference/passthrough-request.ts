@@ -1,10 +1,8 @@
 import { editMembers } from "../platform/lib/json-members.ts";
 import type { ReasoningLevels } from "./catalog/model.ts";
 import { maxOutputTokensOf, wantsStream, type ChatCall } from "./chat-call.ts";
+import { chatGatewayFields } from "./dialects/openai-chat/request-schema.ts";
 import type { Candidate } from "./routing/candidate.ts";
-
-/** Fields that mean something to the gateway only; upstreams would refuse them. */
-const gatewayFields = ["models", "provider", "session_id", "trace"] as const;
 
 const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
@@ -28,7 +26,7 @@ export function clampEffort(effort: string, declared: ReasoningLevels | undefine
 export function passthroughBody(call: ChatCall, { route, model }: Candidate): string {
   const { body } = call;
   const edits = new Map<string, string | undefined>([["model", JSON.stringify(route.upstreamModel)]]);
-  for (const field of gatewayFields) if (field in body) edits.set(field, undefined);
+  for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
   const effort = body["reasoning_effort"];
   if (typeof effort === "string") {
     const clamped = clampEffort(effort, route.reasoning ?? model.reasoning);
@@ -36,7 +34,8 @@ export function passthroughBody(call: ChatCall, { route, model }: Candidate): st
   }
   if (wantsStream(call) && !route.provider.quirks.noStreamOptions) {
     const options = body["stream_options"];
-    edits.set("stream_options", JSON.stringify({ ...(typeof options === "object" ? options : {}), include_usage: true }));
+    const asked = typeof options === "object" && options !== null && (options as { include_usage?: unknown }).include_usage === true;
+    if (!asked) edits.set("stream_options", JSON.stringify({ ...(typeof options === "object" ? options : {}), include_usage: true }));
   }
   renameMaxTokens(call, { edits, field: route.provider.quirks.maxTokensField });
   return editMembers(call.text, edits);

@@ -8,6 +8,7 @@ import { estimateInputTokens } from "./input-estimate.ts";
 import { planRoute } from "./routing/plan-route.ts";
 import { providerFilter } from "./routing/provider-filter.ts";
 import { resolveModel } from "./routing/resolve-models.ts";
+import { providerWithAliases } from "./top-level-preferences.ts";
 import { Lifeline } from "./upstream/lifeline.ts";
 
 /** Allow-lists of the key: models that it may not use are refused before anything is planned. */
@@ -16,6 +17,10 @@ function assertModelAllowed(call: ChatCall, modelId: string): void {
   if (allowed === null || allowed.includes(modelId.toLowerCase())) return;
   throw new GatewayError("forbidden", `This key may not use ${modelId}; its allowed_models do not list it.`, { param: "model" });
 }
+
+/** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
+const asksForTools = ({ tools, tool_choice: choice }: ChatCall["body"]): boolean =>
+  (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
 
 /** Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be served. */
 export function prepare(deps: InferenceDependencies, call: ChatCall): Execution {
@@ -26,12 +31,12 @@ export function prepare(deps: InferenceDependencies, call: ChatCall): Execution 
   const resolved = ids.map((id) => resolveModel(catalog, id));
   for (const { model } of resolved) assertModelAllowed(call, model.id);
   const first = resolved[0];
-  const preferences = providerFilter({ provider: body["provider"], suffixSort: first?.sort, forcedProviders: call.forcedProviders });
+  const preferences = providerFilter({ provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, forcedProviders: call.forcedProviders });
   const maxOutputTokens = maxOutputTokensOf(call);
   const plan = planRoute({
     models: resolved.map(({ model }) => model),
     preferences,
-    needsTools: Array.isArray(body["tools"]) && body["tools"].length > 0,
+    needsTools: asksForTools(body),
     parameters: preferences.requireParameters ? parametersOf(call) : [],
     maxOutputTokens,
   }, deps);

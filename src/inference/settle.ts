@@ -133,7 +133,7 @@ function generationRecord(
       ...(posted.uncollectedNano > 0n ? { uncollectedNanoUsd: String(posted.uncollectedNano) } : {}),
       ...(call.origin === undefined ? {} : { origin: call.origin }),
       ...(call.appTitle === undefined ? {} : { appTitle: call.appTitle }),
-      ...(typeof call.body["session_id"] === "string" ? { sessionId: call.body["session_id"] } : {}),
+      ...(call.sessionId === undefined ? {} : { sessionId: call.sessionId }),
       ...(call.traceParent === undefined ? {} : { traceParent: call.traceParent }),
       ...(call.body["trace"] === undefined ? {} : { trace: call.body["trace"] }),
     },

@@ -9,7 +9,7 @@ import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
 import type { ChatCall } from "../../inference/chat-call.ts";
 import { wholeAnswerText } from "../../inference/chat-whole.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
-import { validateChatEnvelope } from "../../inference/dialects/openai-chat/validate-envelope.ts";
+import { maxSessionIdLength, validateChatEnvelope } from "../../inference/dialects/openai-chat/validate-envelope.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ServedWhole } from "../../inference/execution.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
@@ -22,11 +22,22 @@ export const inferenceBodyBytesMax = 32 * 1024 * 1024;
 
 const balanceHeader = brandHeader("Balance-After-Debit");
 const providerHeader = brandHeader("Provider");
+const sessionHeader = "x-session-id";
 
 function forcedProviders(headers: Headers): string[] | undefined {
   const value = headers.get(providerHeader);
   const names = value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
   return names === undefined || names.length === 0 ? undefined : names;
+}
+
+/** The body's session wins over the header's. */
+function sessionIdOf(body: Readonly<Record<string, unknown>>, headers: Headers): string | undefined {
+  if (typeof body["session_id"] === "string") return body["session_id"];
+  const session = headers.get(sessionHeader) ?? undefined;
+  if (session !== undefined && session.length > maxSessionIdLength) {
+    throw new GatewayError("bad_request", `${sessionHeader} may have at most ${maxSessionIdLength} characters; send a shorter one.`, { param: sessionHeader });
+  }
+  return session;
 }
 
 async function readCall(context: RequestContext, counters: Dependencies["counters"]): Promise<ChatCall> {
@@ -37,10 +48,6 @@ async function readCall(context: RequestContext, counters: Dependencies["counter
   countRequest(counters, { caller, rateClass: free ? "free-model" : "paid", headers: context.headers });
   validateChatEnvelope(body);
   const { headers } = request;
-  const headerSession = headers.get("x-session-id");
-  if (headerSession !== null && headerSession.length > 256) {
-    throw new GatewayError("bad_request", "x-session-id must have at most 256 characters.", { param: "x-session-id" });
-  }
   return {
     traceId: context.traceId,
     generationId: `gen_${context.traceId}`,
@@ -51,6 +58,7 @@ async function readCall(context: RequestContext, counters: Dependencies["counter
     body,
     wantsBalance: headers.get(balanceHeader) === "true",
     forcedProviders: forcedProviders(headers),
+    sessionId: sessionIdOf(body, headers),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
     traceParent: headers.get("traceparent") ?? undefined,
