@@ -1,4 +1,4 @@
-import type { ClientDialect, UpstreamDialect } from "../dialect.ts";
+import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { ChatStreamDecoder } from "./decode-stream.ts";
@@ -13,11 +13,11 @@ export const openaiChat = {
   id: "openai-chat",
   decodeRequest,
   encodeResponse,
-  createStreamEncoder: (context) => new ChatStreamEncoder(context),
+  createStreamEncoder: (context?: ResponseContext) => new ChatStreamEncoder(context),
   encodeError,
   encodeStreamError,
   encodeRequest,
   decodeResponse,
-  createStreamDecoder: (context) => new ChatStreamDecoder(context),
+  createStreamDecoder: (context?: DecodeContext) => new ChatStreamDecoder(context),
   readError,
 } satisfies ClientDialect & UpstreamDialect;

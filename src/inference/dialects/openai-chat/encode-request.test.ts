@@ -1,0 +1,311 @@
+import { describe, expect, test } from "bun:test";
+import { GatewayError } from "../../../platform/lib/errors.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { DialectQuirks, EncodedRequest } from "../dialect.ts";
+import { encodeRequest } from "./encode-request.ts";
+
+/** A request as another dialect's client would have sent it. */
+const translated = (fields: Partial<CanonicalRequest>): CanonicalRequest =>
+  ({ dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields });
+
+const encode = (fields: Partial<CanonicalRequest>, quirks: DialectQuirks = {}, stream = false): EncodedRequest =>
+  encodeRequest(translated(fields), { upstreamModel: "large-v2", stream, providerId: "acme", quirks });
+
+const wireMessages = (messages: Message[], quirks: DialectQuirks = {}): unknown => encode({ messages }, quirks).body.messages;
+
+const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
+const user = (...parts: UserPart[]): Message => ({ role: "user", parts });
+const assistant = (...parts: AssistantPart[]): Message => ({ role: "assistant", parts });
+const call = (id: string, name = "f"): AssistantPart => ({ type: "tool-call", kind: "function", id, name, arguments: "{}" });
+const wireCall = (id: string, name = "f"): JsonObject => ({ id, type: "function", function: { name, arguments: "{}" } });
+const result = (id: string, value: string): Message => ({ role: "tool", toolCallId: id, parts: [text(value)] });
+
+describe("instructions", () => {
+  test("leading ones are one message, and another vendor's accounting line is left out", () => {
+    expect(wireMessages([
+      { role: "system", parts: [text("x-anthropic-billing-header: v=1; h=abc"), text("Be brief.")] },
+      { role: "system", developer: true, parts: [text("Be kind.")] },
+      user(text("Hi")),
+    ])).toEqual([{ role: "system", content: "Be brief.\n\nBe kind." }, { role: "user", content: "Hi" }]);
+  });
+
+  test("they stay parts where the upstream knows cache markers", () => {
+    expect(wireMessages([{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }], { cacheMarkers: "cache_control" })).toEqual([
+      { role: "system", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }, { type: "text", text: "b" }] },
+    ]);
+  });
+
+  const later: Message[] = [user(text("a")), { role: "system", developer: true, parts: [text("Now rhyme.")] }, user(text("b"))];
+  test("later ones keep their place", () => {
+    expect(wireMessages(later)).toEqual([
+      { role: "user", content: "a" }, { role: "system", content: "Now rhyme." }, { role: "user", content: "b" },
+    ]);
+    expect(wireMessages(later, { developerRole: true })).toContainEqual({ role: "developer", content: "Now rhyme." });
+  });
+
+  test("later ones keep their place as the user's text where the upstream takes them at the head only", () => {
+    expect(wireMessages(later, { systemOnlyFirst: true })).toEqual([
+      { role: "user", content: "a" },
+      { role: "user", content: "<system-reminder>\nNow rhyme.\n</system-reminder>" },
+      { role: "user", content: "b" },
+    ]);
+  });
+});
+
+describe("tool turns", () => {
+  test("images of results follow the last result in the user's next message, and text says so", () => {
+    const image: UserPart = { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } };
+    const { body, losses } = encode({
+      messages: [
+        assistant(call("a"), call("b")),
+        { role: "tool", toolCallId: "a", parts: [text("Shot:"), { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } }] },
+        result("b", "done"),
+        user(text("And now?")),
+      ],
+    });
+    expect(body.messages).toEqual([
+      { role: "assistant", content: null, tool_calls: [wireCall("a"), wireCall("b")] },
+      { role: "tool", tool_call_id: "a", content: "Shot:\n[image 1 attached below]" },
+      { role: "tool", tool_call_id: "b", content: "done" },
+      { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }, { type: "text", text: "And now?" }] },
+    ]);
+    expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]"]);
+    expect(image.type).toBe("image");
+  });
+
+  test("images of the last results stand in a user message of their own", () => {
+    expect(wireMessages([
+      assistant(call("a")),
+      { role: "tool", toolCallId: "a", parts: [{ type: "image", source: { type: "url", url: "https://example.com/a.png" } }] },
+    ])).toEqual([
+      { role: "assistant", content: null, tool_calls: [wireCall("a")] },
+      { role: "tool", tool_call_id: "a", content: "[image 1 attached below]" },
+      { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] },
+    ]);
+  });
+
+  test("a failed call says so, a call without an answer gets one, a result without a call is text", () => {
+    expect(wireMessages([
+      assistant(call("a"), call("b")),
+      { role: "tool", toolCallId: "a", parts: [text("no disk")], isError: true },
+      result("z", "stray"),
+      user(text("Go on")),
+    ])).toEqual([
+      { role: "assistant", content: null, tool_calls: [wireCall("a"), wireCall("b")] },
+      { role: "tool", tool_call_id: "a", content: "Error: no disk" },
+      { role: "tool", tool_call_id: "b", content: "Error: (no result)" },
+      { role: "user", content: [{ type: "text", text: "Result of the tool call z:" }, { type: "text", text: "stray" }] },
+      { role: "user", content: "Go on" },
+    ]);
+  });
+
+  test("an answer that came in pieces is one string, and one of several messages is set apart", () => {
+    expect(wireMessages([assistant(text("It is "), text("sunny."), { ...text("Bye."), startsMessage: true })]))
+      .toEqual([{ role: "assistant", content: "It is sunny.\n\nBye." }]);
+  });
+
+  test("arguments are never empty", () => {
+    expect(wireMessages([assistant({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }), result("a", "")]))
+      .toMatchObject([{ tool_calls: [wireCall("a")] }, { content: "" }]);
+  });
+});
+
+describe("thoughts", () => {
+  const thought: AssistantPart = { type: "reasoning", text: "hm", signature: "s", provenance: { providerId: "acme" } };
+  const foreign: AssistantPart = { ...thought, provenance: { providerId: "other" } };
+
+  test("are left out where the upstream refuses them", () => {
+    expect(wireMessages([assistant(thought, text("a"))])).toEqual([{ role: "assistant", content: "a" }]);
+  });
+
+  test("go where the upstream wants them", () => {
+    expect(wireMessages([assistant(thought, text("a"))], { reasoningReplay: "reasoning_content" }))
+      .toEqual([{ role: "assistant", content: "a", reasoning_content: "hm" }]);
+    expect(wireMessages([assistant(thought, text("a"))], { reasoningReplay: "content" })).toEqual([
+      { role: "assistant", content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }, { type: "text", text: "a" }] },
+    ]);
+  });
+
+  test("go back with their seal to their maker alone, and without the gateway's mark", () => {
+    expect(wireMessages([assistant(foreign, thought, text("a"))], { reasoningReplay: "reasoning_details" })).toEqual([
+      { role: "assistant", content: "a", reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0 }] },
+    ]);
+  });
+
+  test("Gemini's signature of a call goes back to its maker alone", () => {
+    const signed = (providerId: string): AssistantPart => ({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}", signature: "sig", provenance: { providerId } });
+    expect(wireMessages([assistant(signed("acme")), result("a", "x")]))
+      .toMatchObject([{ tool_calls: [{ ...wireCall("a"), extra_content: { google: { thought_signature: "sig" } } }] }, {}]);
+    expect(wireMessages([assistant(signed("other")), result("a", "x")])).toEqual([
+      { role: "assistant", content: null, tool_calls: [wireCall("a")] }, { role: "tool", tool_call_id: "a", content: "x" },
+    ]);
+  });
+
+  const efforts: [what: string, reasoning: CanonicalRequest["reasoning"], effort: string | undefined][] = [
+    ["nothing", undefined, undefined],
+    ["an effort", { effort: "xhigh", budgetTokens: 50 }, "xhigh"],
+    ["on, with a budget", { enabled: true, budgetTokens: 1_024 }, "high"],
+    ["off", { enabled: false }, "none"],
+    ["a small budget alone", { budgetTokens: 1_000 }, "low"],
+    ["a middling budget alone", { budgetTokens: 4_096 }, "medium"],
+    ["a large budget alone", { budgetTokens: 100_000 }, "xhigh"],
+    ["hidden thoughts", { exclude: true }, undefined],
+  ];
+  test.each(efforts)("%s", (_what, reasoning, effort) => {
+    expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning_effort).toBe(effort as string);
+  });
+
+  test("OpenRouter's object carries what the flat field cannot", () => {
+    expect(encode({ reasoning: { budgetTokens: 2_000, exclude: true } }, { reasoningObject: true }).body.reasoning)
+      .toEqual({ max_tokens: 2_000, exclude: true });
+  });
+});
+
+describe("tools", () => {
+  test("get an object schema whatever was sent", () => {
+    const { body } = encode({
+      tools: [
+        { type: "function", name: "a" },
+        { type: "function", name: "b", parameters: { type: "object" } },
+        { type: "function", name: "c", parameters: { $schema: "x", anyOf: [] } },
+      ],
+    });
+    expect((body.tools as JsonObject[]).map((tool) => (tool.function as JsonObject).parameters)).toEqual([
+      { type: "object", properties: {} }, { type: "object", properties: {} }, { $schema: "x", anyOf: [] },
+    ]);
+  });
+
+  test("custom ones are wrapped, in definitions, history and choice, and remembered", () => {
+    const { body, toolAliases, losses } = encode({
+      dialect: "openai-responses",
+      tools: [{ type: "custom", name: "apply_patch", description: "Edits.", format: { type: "grammar", syntax: "lark", definition: "start: x" } }],
+      toolChoice: { type: "tool", kind: "custom", name: "apply_patch" },
+      messages: [assistant({ type: "tool-call", kind: "custom", id: "a", name: "apply_patch", arguments: "*** \"Begin\"" }), { role: "tool", kind: "custom", toolCallId: "a", parts: [] }],
+    });
+    expect(body.tools).toEqual([{
+      type: "function",
+      function: {
+        name: "apply_patch",
+        description: "Edits.\n\nThe input must follow this lark grammar:\nstart: x",
+        parameters: {
+          type: "object",
+          properties: { input: { type: "string", description: "The tool's whole input." } },
+          required: ["input"],
+          additionalProperties: false,
+        },
+      },
+    }]);
+    expect(body.tool_choice).toEqual({ type: "function", function: { name: "apply_patch" } });
+    expect(body.messages).toMatchObject([{ tool_calls: [{ type: "function", function: { name: "apply_patch", arguments: '{"input":"*** \\"Begin\\""}' } }] }, {}]);
+    expect([...toolAliases]).toEqual([["apply_patch", { name: "apply_patch", unwrapsInput: true }]]);
+    expect(losses.map((loss) => loss.field)).toEqual(["tools.apply_patch.format"]);
+  });
+
+  test("names that chat refuses are changed the same way everywhere, and remembered", () => {
+    const long = `mcp__${"x".repeat(80)}`;
+    const { body, toolAliases } = encode({
+      tools: [{ type: "function", name: long }, { type: "function", name: "find", namespace: "files" }],
+      toolChoice: { type: "tool", kind: "function", name: long },
+      messages: [assistant(call("a", long)), result("a", "x")],
+    });
+    const [wire, namespaced] = (body.tools as JsonObject[]).map((tool) => String((tool.function as JsonObject).name));
+    expect(wire).toMatch(/^mcp__x{50}_[0-9a-f]{8}$/);
+    expect(body.tool_choice).toEqual({ type: "function", function: { name: wire } });
+    expect(body.messages).toMatchObject([{ tool_calls: [{ function: { name: wire } }] }, {}]);
+    expect([...toolAliases]).toEqual([[String(wire), { name: long }], ["files__find", { name: "find", namespace: "files" }]]);
+    expect(namespaced).toBe("files__find");
+  });
+
+  test("allowed ones become a shorter list", () => {
+    const { body } = encode({
+      tools: [{ type: "function", name: "a" }, { type: "function", name: "b" }],
+      toolChoice: { type: "allowed", mode: "required", tools: [{ type: "function", name: "b" }] },
+    });
+    expect((body.tools as JsonObject[]).length).toBe(1);
+    expect(body.tool_choice).toBe("required");
+  });
+
+  test("without tools left, nothing is said about choosing among them", () => {
+    const { body, losses } = encode({
+      tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }],
+      toolChoice: { type: "required" },
+      parallelToolCalls: false,
+    });
+    expect(Object.keys(body)).toEqual(["model", "messages"]);
+    expect(losses).toEqual([{ field: "tools[0]", reason: "a web_search that openai-responses runs itself" }]);
+  });
+
+  test("a client of the older fields is spoken to in them", () => {
+    const { body } = encode({
+      dialect: "openai-chat", legacyFunctions: true,
+      tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
+      toolChoice: { type: "tool", kind: "function", name: "f" },
+      messages: [assistant(call("call_function_1")), { role: "tool", toolCallId: "call_function_1", name: "f", parts: [text("1")] }],
+    });
+    expect(body).toEqual({
+      model: "large-v2",
+      messages: [{ role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } }, { role: "function", name: "f", content: "1" }],
+      functions: [{ name: "f", parameters: { type: "object", properties: {} } }],
+      function_call: { name: "f" },
+    });
+  });
+});
+
+describe("content that must not be dropped in silence is refused and named", () => {
+  const rows: [what: string, part: UserPart][] = [
+    ["an uploaded image", { type: "image", source: { type: "file", fileId: "file_1" } }],
+    ["a document by address", { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } }],
+    ["an uploaded document", { type: "document", source: { type: "file", fileId: "file_1" } }],
+    ["a part of another dialect", { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } }],
+  ];
+  test.each(rows)("%s", (_what, part) => {
+    try {
+      encode({ messages: [user(text("a"), part)] });
+      throw new Error("was accepted");
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      expect([error.code, error.param]).toEqual(["unsupported_content", "messages[0].content[1]"]);
+    }
+  });
+});
+
+test("documents of text are read out", () => {
+  expect(wireMessages([user(
+    { type: "document", source: { type: "text", text: "Plain." }, title: "Notes" },
+    { type: "document", source: { type: "parts", parts: [text("One"), text("Two")] } },
+  )])).toEqual([{ role: "user", content: [{ type: "text", text: "Notes\nPlain." }, { type: "text", text: "One" }, { type: "text", text: "Two" }] }]);
+});
+
+test("usage is asked for on every stream that can be asked", () => {
+  expect(encode({}, {}, true).body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  expect(encode({}, { noStreamOptions: true }, true).body).toEqual({ model: "large-v2", messages: [], stream: true });
+});
+
+test("the bound on output takes the name that the upstream knows", () => {
+  expect(encode({ maxOutputTokens: 5 }).body).toMatchObject({ max_completion_tokens: 5 });
+  expect(encode({ maxOutputTokens: 5 }, { maxTokensField: "max_tokens" }).body).toMatchObject({ max_tokens: 5 });
+});
+
+test("what the gateway keeps to itself goes no further", () => {
+  const { body, losses } = encode({
+    gateway: { models: ["b"], provider: { order: ["x"] }, sessionId: "s", trace: {} },
+    metadata: { a: "b" }, store: true, serviceTier: "standard_only", safetyIdentifier: "x",
+  });
+  expect(body).toEqual({ model: "large-v2", messages: [] });
+  expect(losses).toEqual([]);
+});
+
+test("later turns leave the bytes of earlier ones alone, so that prompt caches hold", () => {
+  const turns: Message[] = [
+    { role: "system", parts: [text("S")] }, user(text("1")), assistant({ type: "reasoning", text: "t" }, text("2"), call("a")), result("a", "3"),
+    assistant(text("4")), user(text("5")), { role: "system", parts: [text("late")] }, user(text("6")),
+  ];
+  let previous = "[";
+  for (const size of [2, 4, 6, 8]) {
+    const wire = JSON.stringify(wireMessages(turns.slice(0, size)));
+    expect(wire.startsWith(previous)).toBe(true);
+    previous = wire.slice(0, -1);
+  }
+});
