@@ -2,7 +2,7 @@ import type { GatewayError } from "../../platform/lib/errors.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { ReportedError } from "../canonical/reported-error.ts";
 
-/** A refusal or failure as any client dialect tells it: public facts only, the trace id among them. */
+/** A refusal or failure as any client dialect tells it: public facts only, who refused and the trace id among them. */
 export function reportError(error: GatewayError, context: { traceId: string }): ReportedError {
   const { type } = error.facts;
   return {
@@ -11,6 +11,6 @@ export function reportError(error: GatewayError, context: { traceId: string }): 
     type,
     ...(error.param !== undefined && { param: error.param }),
     status: error.status,
-    metadata: { type, trace_id: context.traceId, ...error.metadata as JsonObject },
+    metadata: { type, fault: error.fault, trace_id: context.traceId, ...error.metadata as JsonObject },
   };
 }

@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import { isForeignReasoning, isReasoningDisabled, openProvenance, sealWithProvenance } from "./reasoning.ts";
+
+test("a seal keeps its maker's name through a client", () => {
+  const provenance = { providerId: "acme" };
+  for (const seal of ["c2ln", "", "a:b:c", "gw1:x:y"]) {
+    expect(openProvenance(sealWithProvenance(seal, provenance))).toEqual({ seal, provenance });
+  }
+  expect(sealWithProvenance("c2ln", undefined)).toBe("c2ln");
+  for (const plain of ["c2ln", "gw1:", "gw1:nocolon", "gw2:a:b"]) expect(openProvenance(plain)).toEqual({ seal: plain });
+});
+
+test("only another provider's block is foreign", () => {
+  expect(isForeignReasoning({ provenance: { providerId: "a" } }, "b")).toBe(true);
+  expect(isForeignReasoning({ provenance: { providerId: "a" } }, "a")).toBe(false);
+  expect(isForeignReasoning({}, "a")).toBe(false);
+});
+
+test("thinking is off by either form, and an effort outranks the switch", () => {
+  expect([undefined, {}, { effort: "low", enabled: false }, { effort: "none" }, { enabled: false }, { enabled: true }].map(isReasoningDisabled))
+    .toEqual([false, false, false, true, true, false]);
+});
