@@ -2,6 +2,7 @@ import type { AttemptRecord } from "../insights/generation-record.ts";
 import type { ChatCall } from "./chat-call.ts";
 import { wantsStream } from "./chat-call.ts";
 import { readWholeAnswer, type WholeAnswer } from "./chat-whole.ts";
+import { completionOfEvents, looksLikeEvents } from "./completion-of-events.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { passthroughBody } from "./passthrough-request.ts";
 import type { Candidate } from "./routing/candidate.ts";
@@ -47,7 +48,12 @@ export async function sendTo(
 
 /** Reads and judges an answer whose status says failure; a body that cannot be read leaves the status. */
 async function readFailure(response: UpstreamResponse): Promise<AttemptFailure> {
-  const text = await response.readAll(errorBytesMax).then((bytes) => Buffer.from(bytes).toString("utf8"), () => "");
+  // The refusal is known already: a body that stalls must not hold up the next candidate for long.
+  response.markContent();
+  const text = await response.readAll(errorBytesMax).then((bytes) => Buffer.from(bytes).toString("utf8"), () => {
+    response.abort();
+    return "";
+  });
   const { message, upstreamCode } = errorDetails(text);
   return classifyStatus({ status: response.status, message, upstreamCode, retryAfter: response.headers["retry-after"] });
 }
@@ -70,20 +76,48 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
 /** Reads a whole completion and judges whether it is one that the client can use. */
 export async function readWhole(response: UpstreamResponse): Promise<Whole> {
   const { status } = response;
-  let text: string;
   try {
-    text = Buffer.from(await response.readAll(wholeAnswerBytesMax)).toString("utf8");
+    return judgeText({ status, text: Buffer.from(await readBody(response)).toString("utf8") });
   } catch (error) {
-    if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
+    response.abort();
+    if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
+    // JSON that is nested deeper than the stack reaches.
+    if (error instanceof RangeError) return { ok: false, failure: malformedAnswer(status, "the answer is nested too deeply") };
     throw error;
   }
+}
+
+/** The whole body. From its first byte on it may not fall silent for longer than the idle timeout. */
+async function readBody(response: UpstreamResponse): Promise<Uint8Array> {
+  const first = await response.next();
+  if (first === undefined) return new Uint8Array(0);
+  response.markContent();
+  const rest = await response.readAll(wholeAnswerBytesMax);
+  return rest.byteLength === 0 ? first : Buffer.concat([first, rest]);
+}
+
+function judgeText({ status, text }: { status: number; text: string }): Whole {
   let body: unknown;
   try {
     body = JSON.parse(text);
-  } catch {
-    return { ok: false, failure: text.trim() === "" ? emptyAnswer(status) : malformedAnswer(status, "the answer is not valid JSON") };
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    return judgeOtherText({ status, text });
   }
   return judgeWhole({ status, text, body });
+}
+
+/** A body that is no JSON: nothing at all, an event stream that nobody asked for, or what cannot be read. */
+function judgeOtherText({ status, text }: { status: number; text: string }): Whole {
+  if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
+  if (!looksLikeEvents(text)) return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
+  const told = completionOfEvents(text);
+  if (told.ok) return judgeWhole({ status, text: told.text, body: JSON.parse(told.text) });
+  const { error, fault } = told.error;
+  if (fault !== "reported") return { ok: false, failure: malformedAnswer(status, "the stream ended before the answer was finished") };
+  return { ok: false, failure: classifyStatus({
+    status: error.status ?? statusOfErrorObject(error), message: error.message, upstreamCode: error.code ?? null, retryAfter: undefined,
+  }) };
 }
 
 function judgeWhole({ status, text, body }: { status: number; text: string; body: unknown }): Whole {

@@ -48,7 +48,7 @@ interface ReportedDetails {
 class StreamFault extends Error {
   readonly failure: AttemptFailure;
   constructor(failure: AttemptFailure) {
-    super(failure.upstreamMessage ?? failure.code);
+    super(failure.upstreamMessage ?? failure.observation ?? failure.code);
     this.failure = failure;
   }
 }
@@ -301,7 +301,7 @@ export class ChatStream implements FrameSource {
 /** The judgement of anything that a stream can break with; faults of our own are passed on. */
 export function failureOf(error: unknown, status: number): AttemptFailure {
   if (error instanceof StreamFault) return error.failure;
-  if (error instanceof UpstreamFailure) return classifyTransport(error);
+  if (error instanceof UpstreamFailure) return classifyTransport(error, status);
   if (error instanceof RangeError) return malformedAnswer(status, "an event of the stream is too large");
   throw error;
 }

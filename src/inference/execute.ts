@@ -1,4 +1,5 @@
 import { GatewayError } from "../platform/lib/errors.ts";
+import { asEventStream } from "./as-event-stream.ts";
 import { attemptRecord, readWhole, sendTo } from "./attempt.ts";
 import type { ChatCall } from "./chat-call.ts";
 import { wantsStream } from "./chat-call.ts";
@@ -76,7 +77,7 @@ async function attemptOne(execution: Execution, candidate: Candidate): Promise<S
   if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
   execution.accepted = true;
   if (wantsStream(call)) {
-    const opened = await openChatStream(execution, { candidate, response: sent.response, startedMs });
+    const opened = await openChatStream(execution, { candidate, response: asEventStream(sent.response), startedMs });
     return opened.ok ? opened.served : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
   }
   const whole = await readWhole(sent.response);

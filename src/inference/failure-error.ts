@@ -40,7 +40,8 @@ export function errorOfAttempts(attempts: readonly FailedAttempt[]): GatewayErro
   if (last === undefined) return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
   const { failure, record } = last;
   const message = messages[code] ?? "The provider failed";
-  return new GatewayError(code, failure.upstreamMessage === null ? `${message}.` : `${message}: ${failure.upstreamMessage}`, {
+  const reason = failure.upstreamMessage ?? failure.observation;
+  return new GatewayError(code, reason === null ? `${message}.` : `${message}: ${reason}`, {
     fault: "upstream",
     retry: code !== "upstream_exhausted" && failure.failover && failure.reason !== "credential_error" && failure.reason !== "model_unavailable",
     ...(failure.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failure.retryAfterSeconds }),
@@ -50,7 +51,7 @@ export function errorOfAttempts(attempts: readonly FailedAttempt[]): GatewayErro
       ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
       ...(attempts.length > 1 ? { upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
         backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
-        message: judged.upstreamMessage, duration_ms: attempt.durationMs,
+        message: judged.upstreamMessage ?? judged.observation, duration_ms: attempt.durationMs,
       })) } : {}),
     },
   });

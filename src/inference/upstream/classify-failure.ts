@@ -14,8 +14,10 @@ export interface AttemptFailure {
   /** Whether the failure is the provider's own, so that it counts as an outage. */
   outage: boolean;
   upstreamStatus: number | null;
-  /** The provider's own words; null when it said nothing. */
+  /** The provider's own words, verbatim; null when it said nothing. */
   upstreamMessage: string | null;
+  /** What the gateway saw, where the provider said nothing; null when its status says it all. */
+  observation: string | null;
   /** The provider's own error code, such as `context_length_exceeded`. */
   upstreamCode: string | null;
   retryAfterSeconds?: number;
@@ -45,6 +47,12 @@ const byStatus: Record<number, Judgement> = {
 
 const contextPattern = /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
+/** Of the statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or the like is no answer at all. */
+function judgeOther(status: number): Judgement {
+  if (status >= 500) return judge("upstream_error", "upstream_error", elsewhere);
+  return status >= 400 ? judge("bad_request", "upstream_error", final) : judge("bad_gateway", "upstream_error", elsewhere);
+}
+
 /** Judges an answer whose status says failure, or whose body is an error in spite of its status. */
 export function classifyStatus(answer: {
   status: number;
@@ -53,8 +61,7 @@ export function classifyStatus(answer: {
   retryAfter: string | undefined;
 }): AttemptFailure {
   const { status } = answer;
-  let judgement = byStatus[status]
-    ?? (status >= 500 ? judge("upstream_error", "upstream_error", elsewhere) : judge("bad_request", "upstream_error", final));
+  let judgement = byStatus[status] ?? judgeOther(status);
   const context = answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
   if (context && status >= 400 && status < 500 && status !== 429) judgement = judge("context_length_exceeded", "upstream_error", final);
   const retryAfterSeconds = Number(answer.retryAfter);
@@ -62,20 +69,24 @@ export function classifyStatus(answer: {
     ...judgement,
     upstreamStatus: status,
     upstreamMessage: answer.message,
+    observation: null,
     upstreamCode: answer.upstreamCode,
     ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0 ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) } : {}),
   };
 }
 
-/** Judges a transport failure. An aborted exchange is nobody's fault and ends the request. */
-export function classifyTransport(failure: UpstreamFailure): AttemptFailure {
+/**
+ * Judges a transport failure; `status` is that of the head where one had come. An aborted exchange is
+ * nobody's fault and ends the request.
+ */
+export function classifyTransport(failure: UpstreamFailure, status: number | null = null): AttemptFailure {
   const timeout = failure.fault.endsWith("_timeout");
   const judgement = failure.fault === "aborted"
     ? judge("client_closed_request", "upstream_error", final)
     : timeout
       ? judge("upstream_timeout", "timeout", elsewhere)
       : judge("bad_gateway", "upstream_error", elsewhere);
-  return { ...judgement, upstreamStatus: null, upstreamMessage: faultTexts[failure.fault], upstreamCode: null };
+  return { ...judgement, upstreamStatus: status, upstreamMessage: null, observation: faultTexts[failure.fault], upstreamCode: null };
 }
 
 /** What callers are told of a transport fault; the system's own words may name hosts, so they stay in the log. */
@@ -95,13 +106,13 @@ const faultTexts: Record<TransportFault, string> = {
 /** An answer that ended without content. */
 export const emptyAnswer = (status: number): AttemptFailure => ({
   ...judge("empty_stream", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: null, upstreamCode: null,
+  upstreamStatus: status, upstreamMessage: null, observation: null, upstreamCode: null,
 });
 
 /** An answer that could not be understood. */
-export const malformedAnswer = (status: number, message: string): AttemptFailure => ({
+export const malformedAnswer = (status: number, observation: string): AttemptFailure => ({
   ...judge("bad_gateway", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: message, upstreamCode: null,
+  upstreamStatus: status, upstreamMessage: null, observation, upstreamCode: null,
 });
 
 /** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */

@@ -105,9 +105,7 @@ export class UpstreamClient {
   private async answer(exchange: Exchange, wire: string | Uint8Array, request: UpstreamRequest): Promise<UpstreamResponse> {
     request.lifeline.attach(exchange);
     const head = await exchange.start(wire);
-    const source: ByteSource = exchange;
-    const encoding = head.headers["content-encoding"];
-    const body = encoding === undefined || encoding === "identity" ? source : decodedBody(source, encoding);
+    const body = bodyOf(exchange, head.headers["content-encoding"]);
     return {
       status: head.status,
       headers: head.headers,
@@ -116,6 +114,17 @@ export class UpstreamClient {
       markContent: () => exchange.markContent(),
       abort: () => exchange.abort(),
     };
+  }
+}
+
+/** The answer's body without its coding. A coding that nobody understands ends the exchange. */
+function bodyOf(exchange: Exchange, encoding: string | undefined): ByteSource {
+  if (encoding === undefined || encoding === "identity") return exchange;
+  try {
+    return decodedBody(exchange, encoding);
+  } catch (error) {
+    exchange.abort();
+    throw error;
   }
 }
 
