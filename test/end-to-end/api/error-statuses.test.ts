@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { acme, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../support/upstream/steps.ts";
+import { at, textAt } from "./at.ts";
+import { bootstrapWith } from "./bootstrap-with.ts";
+import { chatRequest } from "./chat-request.ts";
+import { errorOf } from "./error-envelope-of.ts";
+
+let upstream: FaultUpstream;
+let gateway: TestGateway;
+let poorGateway: TestGateway;
+beforeAll(async () => {
+  upstream = await startFaultUpstream();
+  gateway = await startGateway({ providers: [acme(upstream.baseUrl)] });
+  poorGateway = await startGateway({ providers: [acme(upstream.baseUrl)], bootstrap: bootstrapWith({ creditsNanoUsd: 0n }) });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await poorGateway.stop();
+  upstream.stop();
+});
+
+const chat = (fields: Record<string, unknown> = {}): Promise<Response> => gateway.post("/chat/completions", chatRequest(fields));
+
+test("a model that is not in the catalog: 404, naming the model", async () => {
+  const error = await errorOf(await chat({ model: "acme/unknown" }));
+  expect(error).toMatchObject({ status: 404, code: "model_unavailable", type: "not_found_error", param: "model" });
+  expect(error.message).toContain("acme/unknown");
+  expect(error.headers.get("x-should-retry")).toBe("false");
+});
+
+test("a fallback model that is not in the catalog: 404 as well", async () => {
+  expect(await errorOf(await chat({ models: ["acme/unknown"] }))).toMatchObject({ status: 404, code: "model_unavailable" });
+});
+
+test("a model whose routes are all filtered out: 404, naming the rule", async () => {
+  const error = await errorOf(await chat({ provider: { only: ["other"] } }));
+  expect(error).toMatchObject({ status: 404, code: "no_upstream", type: "not_found_error" });
+  expect(at(error.metadata, "left_out.0")).toEqual({ provider: "acme", rule: "only" });
+});
+
+test("no credits: 402, and nothing is sent", async () => {
+  const sentBefore = upstream.requests.length;
+  const error = await errorOf(await poorGateway.post("/chat/completions", chatRequest()));
+  expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "payment" });
+  expect(error.headers.get("x-should-retry")).toBe("false");
+  expect(upstream.requests.length).toBe(sentBefore);
+});
+
+test("a model outside the key's allow-list: 403", async () => {
+  const created = await gateway.post("/keys", { name: "narrow", allowed_models: ["acme/other"] }, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
+  const key = textAt(await created.json(), "key");
+  const refused = await gateway.post("/chat/completions", chatRequest(), { headers: { authorization: `Bearer ${key}` } });
+  expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden", type: "permission_error", param: "model" });
+});
+
+/** What a lone upstream answers, and what the caller is told of it. */
+const upstreamAnswers = [
+  [400, { status: 400, code: "bad_request", type: "invalid_request_error" }, false],
+  [401, { status: 502, code: "upstream_401", type: "upstream_error" }, false],
+  [403, { status: 502, code: "upstream_403", type: "upstream_error" }, false],
+  [404, { status: 404, code: "model_unavailable", type: "not_found_error" }, false],
+  [408, { status: 408, code: "request_timeout", type: "request_timeout" }, true],
+  [413, { status: 413, code: "content_too_large", type: "request_too_large" }, undefined],
+  [422, { status: 422, code: "unprocessable_entity", type: "invalid_request_error" }, false],
+  [429, { status: 429, code: "rate_limit_exceeded", type: "rate_limit_error" }, true],
+  [500, { status: 502, code: "upstream_error", type: "upstream_error" }, true],
+  [503, { status: 502, code: "upstream_error", type: "upstream_error" }, true],
+  [504, { status: 504, code: "upstream_timeout", type: "upstream_timeout" }, true],
+] as const;
+
+test.each(upstreamAnswers)("an upstream's %d, with its own words and who it was", async (status, wanted, retry) => {
+  upstream.enqueue(json(chatError(`refused with ${status}`), { status }));
+  const error = await errorOf(await chat());
+  expect(error).toMatchObject(wanted);
+  expect(error.metadata).toMatchObject({
+    fault: "upstream", upstream_backend: "acme", upstream_status: status, upstream_message: `refused with ${status}`,
+  });
+  expect(error.message).toContain(`refused with ${status}`);
+  if (retry !== undefined) expect(error.headers.get("x-should-retry")).toBe(retry ? null : "false");
+});
+
+test("every 429 says how long to wait: the upstream's own time where it named one", async () => {
+  upstream.enqueue(json(chatError("slow down"), { status: 429, headers: { "retry-after": "7" } }), json(chatError("slow down"), { status: 429 }));
+  expect((await errorOf(await chat())).headers.get("retry-after")).toBe("7");
+  expect((await errorOf(await chat())).headers.get("retry-after")).toBe("60");
+});
+
+test("a failure of the gateway itself: 500 with the trace id, and nothing of its inside", async () => {
+  const broken = await startGateway();
+  await broken.app.storage.database.schema.dropTable("llm_keys").execute();
+  const response = await fetch(`${broken.baseUrl}/keys`, { headers: { authorization: `Bearer ${testManagementKey}` } });
+  const error = await errorOf(response);
+  expect(error).toMatchObject({ status: 500, code: "internal_server_error", type: "internal_server_error" });
+  expect(error.metadata).toEqual({ type: "internal_server_error", fault: "gateway" });
+  expect(error.headers.get("x-should-retry")).toBeNull();
+  expect(JSON.stringify({ ...error, headers: [...error.headers] })).not.toMatch(/llm_keys|sqlite|no such table|\.ts|src\//i);
+  const traceId = error.headers.get("x-service-trace-id") ?? "no trace id";
+  expect(broken.logLines.find((line) => line.includes(traceId))).toMatch(/llm_keys/);
+  await broken.stop();
+});
