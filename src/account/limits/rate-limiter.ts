@@ -1,4 +1,5 @@
 import { minuteMs, type Clock } from "../../platform/lib/clock.ts";
+import { QuotaCounter } from "./quota.ts";
 import type { RateTier } from "./rate-tier.ts";
 import { SlidingWindow } from "./sliding-window.ts";
 
@@ -12,12 +13,15 @@ const sweepEveryMs = minuteMs;
 
 /** Sliding 60-second windows by counter name: a key's id and tier, or an anonymous address. */
 export class RateLimiter {
+  /** Windows of hours beside those of a minute. */
+  readonly quotas: QuotaCounter;
   private readonly windows = new Map<string, SlidingWindow>();
   private readonly clock: Clock;
   private nextSweepMs = 0;
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.quotas = new QuotaCounter(clock);
   }
 
   /** Counts one request; `perMinuteOverride` narrows the tier for a single key. */

@@ -1,4 +1,5 @@
 import type { PlanId } from "../workspaces/plan.ts";
+import { starterWindow, type Quota } from "./quota.ts";
 
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {
@@ -41,5 +42,10 @@ export class RateTiers {
     if (rateClass === "decision") return decisionTier;
     if (rateClass === "free-model" && plan !== "enterprise") return freeModelTier;
     return this.plans[plan];
+  }
+
+  /** The longer window that a key's request counts in beside its tier; undefined where there is none. */
+  quotaFor(plan: PlanId, rateClass: RateClass): Quota | undefined {
+    return plan === "go" && rateClass === "paid" ? starterWindow : undefined;
   }
 }

@@ -15,6 +15,7 @@ import type { ServedWhole } from "../../inference/execution.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { rateClassOf } from "./rate-class.ts";
 import { servedHeaders, settledHeaders } from "./served-headers.ts";
 
 /** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
@@ -44,8 +45,7 @@ async function readCall(context: RequestContext, counters: Dependencies["counter
   const { request, caller } = context;
   const text = await readBodyText(request, inferenceBodyBytesMax);
   const body = parseJsonObject(text);
-  const free = typeof body["model"] === "string" && body["model"].endsWith(":free");
-  countRequest(counters, { caller, rateClass: free ? "free-model" : "paid", headers: context.headers });
+  countRequest(counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
   validateChatEnvelope(body);
   const { headers } = request;
   return {
