@@ -81,19 +81,19 @@ export class SseDecoder {
     let position = skipsFeed ? 1 : 0;
     while (position < text.length) {
       const end = text.indexOf("\n", position);
-      this.readLine(text, { start: position, end }, events);
+      this.readLine({ text, start: position, end }, events);
       position = end + 1;
     }
   }
 
-  private readLine(text: string, line: { start: number; end: number }, events: SseEvent[]): void {
-    const { start, end } = line;
+  private readLine(line: Line, events: SseEvent[]): void {
+    const { text, start, end } = line;
     if (end === start) {
       this.dispatch(events);
-    } else if (text.startsWith("data:", start) || isBare("data", text, line)) {
-      this.addData(fieldValue(text, start + 5, end));
-    } else if (text.startsWith("event:", start) || isBare("event", text, line)) {
-      this.eventName = fieldValue(text, start + 6, end);
+    } else if (text.startsWith("data:", start) || isBare("data", line)) {
+      this.addData(valueAfter("data:", line));
+    } else if (text.startsWith("event:", start) || isBare("event", line)) {
+      this.eventName = valueAfter("event:", line);
     }
   }
 
@@ -121,14 +121,22 @@ function endOfLastLine(chunk: Uint8Array): number {
   return Math.max(feed, carriage) + 1;
 }
 
+/** One line of the text, without its end. */
+interface Line {
+  text: string;
+  start: number;
+  end: number;
+}
+
 /** A line that is only a field name counts as that field with an empty value. */
-const isBare = (field: string, text: string, { start, end }: { start: number; end: number }): boolean =>
+const isBare = (field: string, { text, start, end }: Line): boolean =>
   end - start === field.length && text.startsWith(field, start);
 
-/** A field's value without the one space that may follow its colon. */
-function fieldValue(text: string, start: number, end: number): string {
-  if (start >= end) return "";
-  return text.slice(text.charCodeAt(start) === 0x20 ? start + 1 : start, end);
+/** A field's value, without the one space that may follow its colon. */
+function valueAfter(field: string, { text, start, end }: Line): string {
+  const valueStart = start + field.length;
+  if (valueStart >= end) return "";
+  return text.slice(text.charCodeAt(valueStart) === 0x20 ? valueStart + 1 : valueStart, end);
 }
 
 function isWhole(data: string): boolean {

@@ -6,48 +6,49 @@ import type { ToolCallPart } from "../../canonical/tool.ts";
 import { wrapInput } from "../tool-aliases.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { encodeText } from "./encode-content.ts";
-import type { EncodeState } from "./encode-state.ts";
+import type { EncodePlace, EncodeState } from "./encode-state.ts";
 import { joinTexts } from "./join-texts.ts";
 import { encodeDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
 
 /** A turn of the model as history. `content` is always there: null beside calls, empty text otherwise. */
-export function encodeAssistant(message: AssistantMessage, path: string, state: EncodeState): JsonObject {
-  const parts = message.parts.filter((part, index) => keepsPart(part, `${path}.content[${index}]`, state));
+export function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject {
+  const { state } = place;
+  const parts = message.parts.filter((part, index) => keepsPart(part, place.at(`.content[${index}]`)));
   const calls = parts.filter((part) => part.type === "tool-call");
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
   const audio = parts.find((part) => part.type === "audio-output");
   const speechless = calls.length > 0 || refusal !== "" || audio !== undefined;
   return withoutUndefined<JsonObject>({
     role: "assistant",
-    content: assistantContent(parts, path, state) ?? (speechless ? null : ""),
+    content: assistantContent(parts, place) ?? (speechless ? null : ""),
     name: message.name,
     refusal: refusal === "" ? undefined : refusal,
     audio: audio && { id: audio.id },
     ...replayedThoughts(parts, state),
-    ...encodeCalls(calls, path, state),
-    ...state.extensionFields(message.extensions, path),
+    ...encodeCalls(calls, place),
+    ...place.extensionFields(message.extensions),
   });
 }
 
 /** Whether a part can be replayed here at all; what cannot is declared. */
-function keepsPart(part: AssistantPart, path: string, state: EncodeState): boolean {
+function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
   if (part.type === "opaque" && part.dialect !== "openai-chat") {
-    state.lose(path, `a ${String(part.value.type)} of ${part.dialect}`);
+    place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
     return false;
   }
   if (part.type === "image") {
-    state.lose(path, "chat history holds no images of the model's");
+    place.lose("chat history holds no images of the model's");
     return false;
   }
   if (part.type !== "reasoning") return true;
-  const spelling = replaySpelling(part, state);
+  const spelling = replaySpelling(part, place.state);
   if (spelling === undefined) {
-    state.lose(path, "the upstream takes no earlier thoughts");
+    place.lose("the upstream takes no earlier thoughts");
     return false;
   }
   const sealed = part.signature !== undefined || part.encrypted !== undefined;
-  if (spelling === "reasoning_details" && sealed && isForeignReasoning(part, state.options.providerId)) {
-    state.lose(path, "sealed by another provider");
+  if (spelling === "reasoning_details" && sealed && isForeignReasoning(part, place.state.options.providerId)) {
+    place.lose("sealed by another provider");
     return false;
   }
   return true;
@@ -56,10 +57,11 @@ function keepsPart(part: AssistantPart, path: string, state: EncodeState): boole
 const replaySpelling = (part: ReasoningPart, state: EncodeState): ReasoningSpelling | undefined =>
   (state.sameDialect ? part.spelling : undefined) ?? state.quirks.reasoningReplay;
 
-function assistantContent(parts: readonly AssistantPart[], path: string, state: EncodeState): JsonValue | undefined {
+function assistantContent(parts: readonly AssistantPart[], place: EncodePlace): JsonValue | undefined {
+  const { state } = place;
   const texts = parts.filter((part): part is TextPart => part.type === "text");
   const wire = parts.flatMap((part, index): JsonObject[] => {
-    if (part.type === "text") return [encodeText(part, `${path}.content[${index}]`, state)];
+    if (part.type === "text") return [encodeText(part, place.at(`.content[${index}]`))];
     if (part.type === "opaque") return [part.value];
     if (part.type === "reasoning" && replaySpelling(part, state) === "content") {
       return [{ type: "thinking", thinking: [{ type: "text", text: part.text ?? "" }] }];
@@ -87,20 +89,21 @@ function withoutProvenance(part: AssistantPart): AssistantPart {
   return own;
 }
 
-function encodeCalls(calls: readonly ToolCallPart[], path: string, state: EncodeState): JsonObject {
+function encodeCalls(calls: readonly ToolCallPart[], place: EncodePlace): JsonObject {
   const only = calls[0];
   if (only === undefined) return {};
-  if (state.request.legacyFunctions === true) return { function_call: { name: only.name, arguments: only.arguments } };
-  return { tool_calls: calls.map((call, index) => encodeCall(call, `${path}.tool_calls[${index}]`, state)) };
+  if (place.state.request.legacyFunctions === true) return { function_call: { name: only.name, arguments: only.arguments } };
+  return { tool_calls: calls.map((call, index) => encodeCall(call, place.at(`.tool_calls[${index}]`))) };
 }
 
-function encodeCall(call: ToolCallPart, path: string, state: EncodeState): JsonObject {
+function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   const { id, kind } = call;
+  const { state } = place;
   const name = state.namer.wireName(call);
   const wraps = state.namer.wraps(call);
   const extra = {
     ...(replaysSignature(call, state) && signatureField({ signature: call.signature })),
-    ...state.extensionFields(call.extensions, path),
+    ...place.extensionFields(call.extensions),
   };
   if (kind === "custom" && !wraps) return { id, type: "custom", custom: { name, input: call.arguments }, ...extra };
   return { id, type: "function", function: { name, arguments: wraps ? wrapInput(call.arguments) : functionArguments(call) }, ...extra };

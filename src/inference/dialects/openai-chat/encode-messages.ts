@@ -1,12 +1,12 @@
 import type { TextPart } from "../../canonical/content.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
-  splitLeadingSystem, type Message, type SystemMessage, type ToolMessage, type UserMessage, type UserPart,
+  splitLeadingSystem, type Message, type SystemMessage, type ToolMessage, type UserMessage,
 } from "../../canonical/message.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
 import { encodeAssistant } from "./encode-assistant.ts";
-import { encodeOpaque, encodeText, encodeUserPart } from "./encode-content.ts";
-import type { EncodeState } from "./encode-state.ts";
+import { encodeText, encodeUserPart } from "./encode-content.ts";
+import type { EncodePlace, EncodeState } from "./encode-state.ts";
 
 /** Claude Code's accounting line, which changes with every request and would spoil other providers' prompt caches. */
 const billingHeaderPrefix = "x-anthropic-billing-header:";
@@ -15,7 +15,7 @@ const billingHeaderPrefix = "x-anthropic-billing-header:";
 export function encodeMessages(state: EncodeState): JsonObject[] {
   const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
   const wire = state.sameDialect
-    ? leading.map((message, index) => encodeSystem(message, index, state))
+    ? leading.map((message, index) => encodeSystem(message, state.at(`messages[${index}]`)))
     : encodeLeadingSystem(leading, state);
   const turns = new TurnEncoder(state, leading.length);
   for (const message of rest) turns.add(message);
@@ -27,15 +27,18 @@ function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeSta
   const parts = leading.flatMap((message) => message.parts)
     .filter((part) => part.text !== "" && !part.text.startsWith(billingHeaderPrefix));
   if (parts.length === 0) return [];
-  return [{ role: "system", content: textContent(parts, "messages[0]", state) }];
+  return [{ role: "system", content: textContent(parts, state.at("messages[0]")) }];
 }
 
-const encodeSystem = (message: SystemMessage, index: number, state: EncodeState): JsonObject => ({
-  role: message.developer === true && (state.sameDialect || state.quirks.developerRole === true) ? "developer" : "system",
-  content: textContent(message.parts, `messages[${index}]`, state),
-  ...named(message.name),
-  ...state.extensionFields(message.extensions, `messages[${index}]`),
-});
+function encodeSystem(message: SystemMessage, place: EncodePlace): JsonObject {
+  const { sameDialect, quirks } = place.state;
+  return {
+    role: message.developer === true && (sameDialect || quirks.developerRole === true) ? "developer" : "system",
+    content: textContent(message.parts, place),
+    ...named(message.name),
+    ...place.extensionFields(message.extensions),
+  };
+}
 
 const named = (name: string | undefined): JsonObject => (name === undefined ? {} : { name });
 
@@ -43,10 +46,10 @@ const named = (name: string | undefined): JsonObject => (name === undefined ? {}
  * Text as a plain string where it is one, or where another dialect's parts can be joined to one: many
  * servers take nothing else. Parts stay parts where cache markers stand on them.
  */
-function textContent(parts: readonly TextPart[], path: string, state: EncodeState): JsonValue {
-  const wire = parts.map((part, index) => encodeText(part, `${path}.content[${index}]`, state));
+function textContent(parts: readonly TextPart[], place: EncodePlace): JsonValue {
+  const wire = parts.map((part, index) => encodeText(part, place.at(`.content[${index}]`)));
   const plain = wire.every((part) => Object.keys(part).length === 2);
-  if (plain && (wire.length <= 1 || !state.sameDialect)) return parts.map((part) => part.text).join("\n\n");
+  if (plain && (wire.length <= 1 || !place.state.sameDialect)) return parts.map((part) => part.text).join("\n\n");
   return wire;
 }
 
@@ -64,18 +67,18 @@ class TurnEncoder {
   }
 
   add(message: Message): void {
-    const path = `messages[${this.index}]`;
+    const place = this.state.at(`messages[${this.index}]`);
     this.index += 1;
     switch (message.role) {
-      case "tool": this.wire.push(this.toolMessage(message, path)); break;
-      case "user": this.wire.push(this.userMessage(message, path)); break;
+      case "tool": this.wire.push(this.toolMessage(message, place)); break;
+      case "user": this.wire.push(this.userMessage(message, place)); break;
       case "assistant":
         this.flushAttachments();
-        this.wire.push(encodeAssistant(message, path, this.state));
+        this.wire.push(encodeAssistant(message, place));
         break;
       case "system":
         this.flushAttachments();
-        this.wire.push(this.laterSystem(message));
+        this.wire.push(this.laterSystem(message, place));
     }
   }
 
@@ -84,8 +87,8 @@ class TurnEncoder {
     return this.wire;
   }
 
-  private userMessage(message: UserMessage, path: string): JsonObject {
-    const encoded = message.parts.flatMap((part, index) => encodeUserPart(part, `${path}.content[${index}]`, this.state));
+  private userMessage(message: UserMessage, place: EncodePlace): JsonObject {
+    const encoded = message.parts.flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
     const content = [...this.attachments, ...encoded];
     this.attachments = [];
     const first = content[0];
@@ -94,25 +97,25 @@ class TurnEncoder {
       role: "user",
       content: content.length === 0 ? "" : plain ? first.text : content,
       ...named(message.name),
-      ...this.state.extensionFields(message.extensions, path),
+      ...place.extensionFields(message.extensions),
     };
   }
 
-  private toolMessage(message: ToolMessage, path: string): JsonObject {
+  private toolMessage(message: ToolMessage, place: EncodePlace): JsonObject {
     const { state } = this;
-    const content = state.sameDialect ? sameDialectResult(message, path, state) : this.resultText(message, path);
-    const extensions = state.extensionFields(message.extensions, path);
+    const content = state.sameDialect ? sameDialectResult(message, place) : this.resultText(message, place);
+    const extensions = place.extensionFields(message.extensions);
     if (state.request.legacyFunctions === true) return { role: "function", name: message.name ?? "", content, ...extensions };
     return { role: "tool", tool_call_id: message.toolCallId, content, ...named(message.name), ...extensions };
   }
 
   /** Tool messages carry text alone; what else a result holds follows in the next user message. */
-  private resultText(message: ToolMessage, path: string): string {
+  private resultText(message: ToolMessage, place: EncodePlace): string {
     const texts = message.parts.map((part, index) => {
       if (part.type === "text") return part.text;
-      const partPath = `${path}.content[${index}]`;
-      this.attachments.push(...encodeUserPart(part, partPath, this.state));
-      this.state.lose(partPath, "tool results carry text alone; sent in a user message after them");
+      const partPlace = place.at(`.content[${index}]`);
+      this.attachments.push(...encodeUserPart(part, partPlace));
+      partPlace.lose("tool results carry text alone; sent in a user message after them");
       this.imageCount += 1;
       return `[${part.type} ${this.imageCount} attached below]`;
     });
@@ -127,16 +130,15 @@ class TurnEncoder {
   }
 
   /** Instructions keep their place in the conversation; moving them to its head would change their meaning. */
-  private laterSystem(message: SystemMessage): JsonObject {
-    if (this.state.quirks.systemOnlyFirst !== true) return encodeSystem(message, this.index - 1, this.state);
+  private laterSystem(message: SystemMessage, place: EncodePlace): JsonObject {
+    if (this.state.quirks.systemOnlyFirst !== true) return encodeSystem(message, place);
     const text = message.parts.map((part) => part.text).join("\n\n");
     return { role: "user", content: `<system-reminder>\n${text}\n</system-reminder>` };
   }
 }
 
-function sameDialectResult(message: ToolMessage, path: string, state: EncodeState): JsonValue {
+function sameDialectResult(message: ToolMessage, place: EncodePlace): JsonValue {
   const texts = message.parts.filter((part): part is TextPart => part.type === "text");
-  if (texts.length === message.parts.length) return textContent(texts, path, state);
-  return message.parts.flatMap((part: UserPart, index) =>
-    part.type === "opaque" ? [encodeOpaque(part, path)] : encodeUserPart(part, `${path}.content[${index}]`, state));
+  if (texts.length === message.parts.length) return textContent(texts, place);
+  return message.parts.flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
 }

@@ -20,7 +20,7 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     ...encodeReasoningRequest(state),
     ...encodeIdentity(state),
     ...encodePromptCaching(state),
-    ...state.extensionFields(request.extensions, ""),
+    ...state.at("").extensionFields(request.extensions),
   });
   return { body: withoutUnsupported(body, state), losses: state.losses, toolAliases: state.namer.aliases };
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { Loss } from "../../canonical/loss.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { DialectQuirks, EncodeRequestOptions } from "../dialect.ts";
+import { memberPath } from "../request-fields.ts";
 import { ToolNamer } from "../tool-aliases.ts";
 
 /** OpenAI's bound on tool names. */
@@ -53,12 +54,39 @@ export class EncodeState {
     return {};
   }
 
+  /** A spot of the canonical request. */
+  at(path: string): EncodePlace {
+    return new EncodePlace(this, path);
+  }
+}
+
+/** A spot of the canonical request that is being encoded, for what is said about it. */
+export class EncodePlace {
+  readonly state: EncodeState;
+  /** Such as `messages[2].content[1]`; empty for the request itself. */
+  readonly path: string;
+
+  constructor(state: EncodeState, path: string) {
+    this.state = state;
+    this.path = path;
+  }
+
+  /** A spot within this one, such as `.content[1]`. */
+  at(suffix: string): EncodePlace {
+    return new EncodePlace(this.state, this.path + suffix);
+  }
+
+  /** Declares this spot as lost. */
+  lose(reason: string): void {
+    this.state.lose(this.path, reason);
+  }
+
   /** Fields of this dialect that the canonical form kept aside; those of another dialect are lost. */
-  extensionFields(extensions: Extensions | undefined, path: string): JsonObject {
+  extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return {};
     if (extensions.dialect === "openai-chat") return extensions.fields;
     for (const key of Object.keys(extensions.fields)) {
-      this.lose(path === "" ? key : `${path}.${key}`, `a field of ${extensions.dialect}`);
+      this.state.lose(memberPath(this.path, key), `a field of ${extensions.dialect}`);
     }
     return {};
   }

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice, ToolKind } from "../../canonical/tool.ts";
 import { withoutUndefined } from "../without-undefined.ts";
-import type { EncodeState } from "./encode-state.ts";
+import type { EncodePlace, EncodeState } from "./encode-state.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */
 export function encodeToolFields(state: EncodeState): JsonObject {
   const { toolChoice, parallelToolCalls, legacyFunctions } = state.request;
   const tools = offeredTools(state);
-  const wire = tools.flatMap((tool) => encodeTool(tool, toolPath(tool, state), state));
+  const wire = tools.flatMap((tool) => encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)));
   if (wire.length === 0) return {};
   if (legacyFunctions === true) return encodeLegacy(wire, toolChoice);
   return withoutUndefined<JsonObject>({
@@ -16,8 +16,6 @@ export function encodeToolFields(state: EncodeState): JsonObject {
     parallel_tool_calls: toolChoice?.type === "none" ? undefined : parallelToolCalls,
   });
 }
-
-const toolPath = (tool: Tool, state: EncodeState): string => `tools[${state.request.tools?.indexOf(tool) ?? 0}]`;
 
 /** `allowed_tools` is OpenAI's alone; for others the tools that are not allowed are left out. */
 function offeredTools(state: EncodeState): readonly Tool[] {
@@ -28,29 +26,29 @@ function offeredTools(state: EncodeState): readonly Tool[] {
     && toolChoice.tools.some((allowed) => allowed.type === tool.type && allowed.name === tool.name));
 }
 
-function encodeTool(tool: Tool, path: string, state: EncodeState): JsonObject[] {
+function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
   switch (tool.type) {
-    case "function": return [encodeFunction(tool, path, state)];
-    case "custom": return [state.namer.wraps({ kind: "custom" }) ? wrapCustom(tool, state) : encodeCustom(tool, path, state)];
+    case "function": return [encodeFunction(tool, place)];
+    case "custom": return [place.state.namer.wraps({ kind: "custom" }) ? wrapCustom(tool, place.state) : encodeCustom(tool, place)];
     case "hosted":
       if (tool.dialect === "openai-chat") return [tool.value];
-      state.lose(path, `a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
+      place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }
 }
 
-function encodeFunction(tool: FunctionTool, path: string, state: EncodeState): JsonObject {
-  if (tool.inputExamples !== undefined) state.lose(`${path}.input_examples`, "chat tools have no such field");
+function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
+  if (tool.inputExamples !== undefined) place.at(".input_examples").lose("chat tools have no such field");
   return {
     type: "function",
     function: withoutUndefined<JsonObject>({
-      name: state.namer.wireName({ ...tool, kind: "function" }),
+      name: place.state.namer.wireName({ ...tool, kind: "function" }),
       description: tool.description,
       parameters: objectSchema(tool.parameters),
       strict: tool.strict,
     }),
-    ...state.cacheFields(tool.cache),
-    ...state.extensionFields(tool.extensions, path),
+    ...place.state.cacheFields(tool.cache),
+    ...place.extensionFields(tool.extensions),
   };
 }
 
@@ -62,15 +60,15 @@ function objectSchema(schema: JsonObject | undefined): JsonObject {
   return { type: "object", properties: {}, ...schema };
 }
 
-const encodeCustom = (tool: CustomTool, path: string, state: EncodeState): JsonObject => ({
+const encodeCustom = (tool: CustomTool, place: EncodePlace): JsonObject => ({
   type: "custom",
   custom: withoutUndefined<JsonObject>({
-    name: state.namer.wireName({ ...tool, kind: "custom" }),
+    name: place.state.namer.wireName({ ...tool, kind: "custom" }),
     description: tool.description,
     format: encodeFormat(tool.format),
   }),
-  ...state.cacheFields(tool.cache),
-  ...state.extensionFields(tool.extensions, path),
+  ...place.state.cacheFields(tool.cache),
+  ...place.extensionFields(tool.extensions),
 });
 
 function encodeFormat(format: CustomTool["format"]): JsonObject | undefined {

@@ -23,7 +23,7 @@ export function decodeReasoning(message: JsonObject, readSeal: SealReader = open
   const reasoning: MessageReasoning = { leading: [], beforeCall: new Map() };
   const [spelling, text] = plainText(message);
   const details = asArray(message.reasoning_details) ?? [];
-  if (details.length > 0) decodeDetails(details, reasoning, readSeal);
+  if (details.length > 0) decodeDetails(details, { reasoning, readSeal });
   const first = reasoning.leading[0];
   if (text !== undefined && first === undefined) reasoning.leading.push({ type: "reasoning", text, spelling });
   else if (text !== undefined && first !== undefined && !hasReadableText(reasoning)) first.text = text;
@@ -39,7 +39,9 @@ const hasReadableText = ({ leading, beforeCall }: MessageReasoning): boolean =>
   [...leading, ...[...beforeCall.values()].flat()].some((part) => part.text !== undefined || part.summary !== undefined);
 
 /** Entries with the same `index` are one block (OpenRouter). */
-function decodeDetails(details: readonly JsonValue[], reasoning: MessageReasoning, readSeal: SealReader): void {
+function decodeDetails(
+  details: readonly JsonValue[], { reasoning, readSeal }: { reasoning: MessageReasoning; readSeal: SealReader },
+): void {
   const blocks = new Map<number, ReasoningPart>();
   for (const value of details) {
     const detail = asObject(value);
@@ -53,12 +55,12 @@ function decodeDetails(details: readonly JsonValue[], reasoning: MessageReasonin
       if (callId === undefined) reasoning.leading.push(block);
       else reasoning.beforeCall.set(callId, [...(reasoning.beforeCall.get(callId) ?? []), block]);
     }
-    addDetail(block, detail, readSeal);
+    addDetail(block, { detail, readSeal });
   }
 }
 
 /** Adds one entry of `reasoning_details` to its block. */
-function addDetail(block: ReasoningPart, detail: JsonObject, readSeal: SealReader): void {
+function addDetail(block: ReasoningPart, { detail, readSeal }: { detail: JsonObject; readSeal: SealReader }): void {
   const text = asString(detail.text);
   const summary = asString(detail.summary);
   const data = asString(detail.data);

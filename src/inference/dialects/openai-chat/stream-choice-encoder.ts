@@ -103,7 +103,7 @@ export class ChoiceEncoder {
     }
     const thought = this.thought(part.itemIndex);
     if (part.summaryIndex === undefined) thought.text = (thought.text ?? "") + part.text;
-    else thought.summary = withPiece(thought.summary ?? [], part.summaryIndex, part.text);
+    else thought.summary = withPiece(thought.summary ?? [], { index: part.summaryIndex, text: part.text });
     return this.delta({ reasoning_content: part.text });
   }
 
@@ -189,7 +189,7 @@ export class ChoiceEncoder {
   }
 }
 
-function withPiece(summary: readonly string[], index: number, text: string): string[] {
+function withPiece(summary: readonly string[], { index, text }: { index: number; text: string }): string[] {
   const pieces = [...summary];
   while (pieces.length < index) pieces.push("");
   pieces[index] = (pieces[index] ?? "") + text;

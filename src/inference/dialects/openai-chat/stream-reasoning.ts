@@ -78,10 +78,10 @@ export class ReasoningStream {
     const start = { id: asString(detail.id), format: asString(detail.format), blockIndex };
     if (text && this.listensTo("reasoning_details")) this.append({ text, ...start }, parts);
     if (summary && this.listensTo("reasoning_details")) this.append({ text: summary, summaryIndex: 0, ...start }, parts);
-    this.seal(detail, start, parts);
+    this.seal({ detail, start }, parts);
   }
 
-  private seal(detail: JsonObject, start: ThoughtStart, parts: StreamPart[]): void {
+  private seal({ detail, start }: { detail: JsonObject; start: ThoughtStart }, parts: StreamPart[]): void {
     for (const [field, value] of [["signature", detail.signature], ["encrypted", detail.data]] as const) {
       const sealed = asString(value);
       if (!sealed) continue;

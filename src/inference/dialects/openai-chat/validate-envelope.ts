@@ -76,7 +76,7 @@ const integerRanges: readonly Range[] = [
 function checkSampling(body: Fields): void {
   for (const range of numberRanges) checkNumber(body, range);
   for (const range of integerRanges) checkInteger(body, range);
-  checkKind(body, "logprobs", "boolean");
+  checkKind(body, { key: "logprobs", kind: "boolean" });
   checkStop(body.stop);
 }
 
@@ -109,15 +109,15 @@ function checkOutput(body: Fields): void {
   if (format !== undefined && format !== null && !(isObject(format) && typeof format.type === "string")) {
     throw badRequest("response_format", "must be an object with a type: text, json_object or json_schema.");
   }
-  checkKind(body, "stream", "boolean");
+  checkKind(body, { key: "stream", kind: "boolean" });
   checkObject(body, "stream_options");
   checkObject(body, "metadata");
-  checkKind(body, "user", "string");
-  checkKind(body, "reasoning_effort", "string");
+  checkKind(body, { key: "user", kind: "string" });
+  checkKind(body, { key: "reasoning_effort", kind: "string" });
 }
 
 function checkRouting(body: Fields): void {
-  checkKind(body, "session_id", "string");
+  checkKind(body, { key: "session_id", kind: "string" });
   const { session_id: sessionId, models } = body;
   if (typeof sessionId === "string" && sessionId.length > maxSessionIdLength) {
     throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
@@ -150,7 +150,7 @@ function checkInteger(body: Fields, { key, low, high }: Range): void {
   throw badRequest(key, `must be ${range}; leave it out for the default.`);
 }
 
-function checkKind(body: Fields, key: string, kind: "boolean" | "string"): void {
+function checkKind(body: Fields, { key, kind }: { key: string; kind: "boolean" | "string" }): void {
   const value = body[key];
   if (value === undefined || value === null || typeof value === kind) return;
   throw badRequest(key, kind === "boolean" ? "must be true or false." : "must be a string.");
