@@ -56,7 +56,7 @@ const turn = (ordinal: number): fc.Arbitrary<Message[]> => fc.oneof(
         ...lead, ...calls,
       ],
     },
-    ...calls.map((call): Message => ({ role: "tool", toolCallId: call.id, parts: result })),
+    ...calls.map((call): Message => ({ role: "tool", toolCallId: call.id, parts: result, ...(call.kind === "custom" && { kind: call.kind }) })),
   ]),
 );
 

@@ -139,7 +139,7 @@ const requestCases: RequestCase[] = [
           ],
         },
         { role: "tool", toolCallId: "call_a", parts: [{ type: "text", text: "one" }] },
-        { role: "tool", toolCallId: "call_b", parts: [] },
+        { role: "tool", kind: "custom", toolCallId: "call_b", parts: [] },
       ],
     },
     wire: {

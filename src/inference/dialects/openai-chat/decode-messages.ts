@@ -14,7 +14,15 @@ const knownCallFields: ReadonlySet<string> = new Set(["id", "type", "index", "fu
 /** A conversation from the wire. Older `function` messages answer the latest `function_call` of that name. */
 export function decodeMessages(body: RequestFields): Message[] {
   const legacy = new LegacyCalls();
-  return (body.nestedList("messages") ?? []).map((message) => decodeMessage(message, legacy));
+  return withResultKinds((body.nestedList("messages") ?? []).map((message) => decodeMessage(message, legacy)));
+}
+
+/** Marks results of custom tools, which chat does not tell apart and Responses does. */
+function withResultKinds(messages: readonly Message[]): Message[] {
+  const customIds = new Set(messages.flatMap((message) => (message.role === "assistant" ? message.parts : []))
+    .flatMap((part) => (part.type === "tool-call" && part.kind === "custom" ? [part.id] : [])));
+  return messages.map((message) =>
+    message.role === "tool" && customIds.has(message.toolCallId) ? { ...message, kind: "custom" } : message);
 }
 
 /** Gives the older calls, which have no ids, ids by their order in the conversation. */
