@@ -45,13 +45,41 @@ export function scanMembers(text: string): Member[] {
   return members;
 }
 
+/** Edits of members: the JSON text of a new value, or undefined to remove the member. */
+export type MemberEdits = ReadonlyMap<string, string | undefined>;
+
 /**
  * Changes top-level members of one JSON object and leaves every other character as it was. A key maps
  * to the JSON text of its new value (every duplicate is replaced), or to undefined to remove it;
  * names that the object lacks are appended before its closing brace. Throws SyntaxError as `scanMembers`.
  */
-export function editMembers(text: string, edits: ReadonlyMap<string, string | undefined>): string {
-  const members = scanMembers(text);
+export const editMembers = (text: string, edits: MemberEdits): string => editScanned(text, scanMembers(text), edits);
+
+/** The same for a text whose members are known already. */
+export function editScanned(text: string, members: readonly Member[], edits: MemberEdits): string {
+  return replaceMembers(text, members, edits) ?? rebuildMembers(text, members, edits);
+}
+
+/** The usual case, every edit replaces a member that is there once; undefined when an edit does more than that. */
+function replaceMembers(text: string, members: readonly Member[], edits: MemberEdits): string | undefined {
+  let edited = "";
+  let copiedTo = 0;
+  const replaced: string[] = [];
+  for (const { key, valueStart, valueEnd } of members) {
+    const value = edits.get(key);
+    if (value === undefined) {
+      if (edits.has(key)) return undefined;
+      continue;
+    }
+    if (replaced.includes(key)) return undefined;
+    edited += text.slice(copiedTo, valueStart) + value;
+    copiedTo = valueEnd;
+    replaced.push(key);
+  }
+  return replaced.length === edits.size ? edited + text.slice(copiedTo) : undefined;
+}
+
+function rebuildMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
   const missing = new Map(edits);
   for (const member of members) missing.delete(member.key);
   const firstKey = members[0]?.keyStart;
@@ -63,7 +91,7 @@ export function editMembers(text: string, edits: ReadonlyMap<string, string | un
 }
 
 /** The members that stay, each with the separator that stood before it, so that spacing survives. */
-function keptMembers(text: string, members: readonly Member[], edits: ReadonlyMap<string, string | undefined>): string {
+function keptMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
   let kept = "";
   let previousEnd = 0;
   for (const member of members) {
@@ -79,7 +107,7 @@ function keptMembers(text: string, members: readonly Member[], edits: ReadonlyMa
   return kept;
 }
 
-function appendMembers(kept: string, missing: ReadonlyMap<string, string | undefined>): string {
+function appendMembers(kept: string, missing: MemberEdits): string {
   let body = kept;
   for (const [key, value] of missing) {
     if (value === undefined) continue;
