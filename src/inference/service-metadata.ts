@@ -21,8 +21,9 @@ export function metadataText(served: {
     model: candidate.model.id,
     upstream: { provider: provider.name, backend: provider.id, latencyMs: Math.round(timing.upstreamEndMs - timing.firstSendMs) },
     timings: timingsOf({ ...timing, endMs: timing.settledMs, attempts }),
-    ...(call.wantsBalance
-      ? { creditsCharged: usdFromNano(settled.chargedNano), ...(settled.free ? {} : { balanceAfterDebit: usdSixDecimals(settled.balanceAfterNano) }) }
+    // As with the headers of whole answers: a free request was not charged, so there is nothing to tell.
+    ...(call.wantsBalance && !settled.free
+      ? { creditsCharged: usdFromNano(settled.chargedNano), balanceAfterDebit: usdSixDecimals(settled.balanceAfterNano) }
       : {}),
   });
 }
