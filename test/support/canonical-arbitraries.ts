@@ -14,7 +14,9 @@ const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);
 const base64 = fc.base64String({ minLength: 4, maxLength: 12 });
 const count = fc.nat(10_000);
-const json = fc.dictionary(name, fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)), { maxKeys: 3 }) as fc.Arbitrary<JsonObject>;
+const json = fc.dictionary(
+  name, fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)), { maxKeys: 3 },
+) as fc.Arbitrary<JsonObject>;
 
 /** Objects of which any subset of the fields may be missing, as the canonical form's optional ones. */
 const sparse = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }, requiredKeys: (keyof T)[]): fc.Arbitrary<T> =>
@@ -35,7 +37,9 @@ const userPart: fc.Arbitrary<UserPart> = fc.oneof(
 const toolCall = (id: string): fc.Arbitrary<ToolCallPart> => fc.oneof(
   fc.record({ name, args: json }).map((call): ToolCallPart =>
     ({ type: "tool-call", kind: "function", id, name: call.name, arguments: JSON.stringify(call.args) })),
-  fc.record({ name, input: text }).map((call): ToolCallPart => ({ type: "tool-call", kind: "custom", id, name: call.name, arguments: call.input })),
+  fc.record({ name, input: text }).map(
+    (call): ToolCallPart => ({ type: "tool-call", kind: "custom", id, name: call.name, arguments: call.input }),
+  ),
 );
 
 /** A turn with calls and their results, or one with text alone. */
@@ -46,7 +50,9 @@ const turn = (ordinal: number): fc.Arbitrary<Message[]> => fc.oneof(
   fc.record({
     lead: fc.array(textPart, { maxLength: 1 }),
     thought: fc.option(text, { nil: undefined }),
-    calls: fc.integer({ min: 1, max: 3 }).chain((size) => fc.tuple(...Array.from({ length: size }, (_, index) => toolCall(`call_${ordinal}_${index}`)))),
+    calls: fc.integer({ min: 1, max: 3 }).chain(
+      (size) => fc.tuple(...Array.from({ length: size }, (_, index) => toolCall(`call_${ordinal}_${index}`))),
+    ),
     result: fc.array(textPart, { maxLength: 1 }),
   }).map(({ lead, thought, calls, result }): Message[] => [
     {
@@ -56,7 +62,9 @@ const turn = (ordinal: number): fc.Arbitrary<Message[]> => fc.oneof(
         ...lead, ...calls,
       ],
     },
-    ...calls.map((call): Message => ({ role: "tool", toolCallId: call.id, parts: result, ...(call.kind === "custom" && { kind: call.kind }) })),
+    ...calls.map(
+      (call): Message => ({ role: "tool", toolCallId: call.id, parts: result, ...(call.kind === "custom" && { kind: call.kind }) }),
+    ),
   ]),
 );
 
@@ -76,7 +84,9 @@ const tool: fc.Arbitrary<Tool> = fc.oneof(
     type: fc.constant("custom"),
     name,
     description: text,
-    format: fc.oneof(fc.constant({ type: "text" } as const), text.map((definition) => ({ type: "grammar", syntax: "lark", definition }) as const)),
+    format: fc.oneof(
+      fc.constant({ type: "text" } as const), text.map((definition) => ({ type: "grammar", syntax: "lark", definition }) as const),
+    ),
   }, ["type", "name"]),
   text.map((value): Tool => ({ type: "hosted", dialect: "openai-chat", value: { type: "browser_search", value } })),
 );
@@ -144,23 +154,41 @@ const thought = (sealed: boolean): fc.Arbitrary<ReasoningPart> => {
   const plain = text.map((one): ReasoningPart => ({ type: "reasoning", text: one }));
   if (!sealed) return plain;
   return fc.oneof(
-    fc.record({ text, signature: seal.signature }).map((fields): ReasoningPart => ({ type: "reasoning", ...fields, provenance: { providerId: "acme" } })),
-    fc.record({ encrypted: seal.encrypted, format: name }).map((fields): ReasoningPart => ({ type: "reasoning", ...fields, provenance: { providerId: "acme" } })),
+    fc.record({ text, signature: seal.signature }).map(
+      (fields): ReasoningPart => ({ type: "reasoning", ...fields, provenance: { providerId: "acme" } }),
+    ),
+    fc.record({ encrypted: seal.encrypted, format: name }).map(
+      (fields): ReasoningPart => ({ type: "reasoning", ...fields, provenance: { providerId: "acme" } }),
+    ),
     text.map((one): ReasoningPart => ({ type: "reasoning", summary: [one] })),
   );
 };
 
-const tokens = fc.array(fc.record({ token: text, logprob: fc.constantFrom(-0.5, 0) }).map((token) => ({ ...token, bytes: [97], top: [{ ...token, bytes: null }] })), { minLength: 1, maxLength: 3 });
+const tokens = fc.array(
+  fc.record({ token: text, logprob: fc.constantFrom(-0.5, 0) }).map(
+    (token) => ({ ...token, bytes: [97], top: [{ ...token, bytes: null }] }),
+  ),
+  { minLength: 1, maxLength: 3 },
+);
 
 const parts: fc.Arbitrary<AssistantPart[]> = fc.record({
   thoughts: fc.oneof(fc.array(thought(false), { maxLength: 1 }), fc.array(thought(true), { maxLength: 2 })),
   said: fc.oneof(
     fc.constant([]),
     fc.record({ text, annotations: fc.option(fc.array(annotation, { minLength: 1, maxLength: 2 }), { nil: undefined }) })
-      .map((fields): AssistantPart[] => [{ type: "text", text: fields.text, ...(fields.annotations && { annotations: fields.annotations }) }]),
+      .map(
+        (fields): AssistantPart[] => [
+          { type: "text", text: fields.text, ...(fields.annotations && { annotations: fields.annotations }) },
+        ],
+      ),
   ),
   refusal: fc.option(text.map((refusal): RefusalPart => ({ type: "refusal", refusal })), { nil: undefined }),
-  audio: fc.option(fc.record({ id: name, data: base64, transcript: text, expiresAtSeconds: count }).map((fields): AudioOutputPart => ({ type: "audio-output", ...fields })), { nil: undefined }),
+  audio: fc.option(
+    fc.record({ id: name, data: base64, transcript: text, expiresAtSeconds: count }).map(
+      (fields): AudioOutputPart => ({ type: "audio-output", ...fields }),
+    ),
+    { nil: undefined },
+  ),
   calls: fc.integer({ min: 0, max: 3 }).chain((size) => fc.tuple(...Array.from({ length: size }, (_, index) => toolCall(`call_${index}`)))),
   later: fc.array(thought(true), { maxLength: 2 }),
 }).map(({ thoughts, said, refusal, audio, calls, later }) => {
@@ -174,7 +202,9 @@ const parts: fc.Arbitrary<AssistantPart[]> = fc.record({
 
 const finishFor = (hasCalls: boolean): fc.Arbitrary<Finish> => (hasCalls
   ? fc.constantFrom<Finish>({ reason: "tool_calls" }, { reason: "length" })
-  : fc.constantFrom<Finish>({ reason: "stop" }, { reason: "length" }, { reason: "content_filter" }, { reason: "stop_sequence", stopSequence: "END" }));
+  : fc.constantFrom<Finish>(
+    { reason: "stop" }, { reason: "length" }, { reason: "content_filter" }, { reason: "stop_sequence", stopSequence: "END" },
+  ));
 
 const logProbabilities: fc.Arbitrary<LogProbabilities> = tokens.map((content) => ({ content }));
 

@@ -24,6 +24,7 @@ export type Annotation =
     }
   | { type: "opaque"; dialect: DialectId; value: JsonObject };
 
+/** Text, with where it comes from. */
 export interface TextPart extends PartBase {
   type: "text";
   text: string;
@@ -42,6 +43,7 @@ export type MediaSource =
   | { type: "base64"; mediaType: string; data: string }
   | { type: "file"; fileId: string };
 
+/** A picture, in a message or made by the model. */
 export interface ImagePart extends PartBase {
   type: "image";
   source: MediaSource;
@@ -49,6 +51,7 @@ export interface ImagePart extends PartBase {
   detail?: string;
 }
 
+/** A document: a file, plain text, or parts of content. */
 export interface DocumentPart extends PartBase {
   type: "document";
   source: MediaSource | { type: "text"; text: string; mediaType?: string } | { type: "parts"; parts: readonly (TextPart | ImagePart)[] };
@@ -79,6 +82,7 @@ export interface AudioOutputPart {
   expiresAtSeconds?: number;
 }
 
+/** The model's words for declining to answer. */
 export interface RefusalPart {
   type: "refusal";
   refusal: string;

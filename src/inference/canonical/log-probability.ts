@@ -6,6 +6,7 @@ export interface TokenProbability {
   bytes?: readonly number[] | null;
 }
 
+/** One token of an answer with its rivals. */
 export interface TokenLogProbability extends TokenProbability {
   /** The likeliest candidates at this place. */
   top: readonly TokenProbability[];

@@ -6,9 +6,12 @@ import type { Extensions } from "./extensions.ts";
 import type { ReasoningPart } from "./reasoning.ts";
 import type { ToolCallPart, ToolKind } from "./tool.ts";
 
+/** What a user's message may hold. */
 export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | OpaquePart;
+/** What a turn of the model may hold, in history and in answers. */
 export type AssistantPart =
   | TextPart | ReasoningPart | RefusalPart | ToolCallPart | ImagePart | AudioOutputPart | OpaquePart;
+/** What a tool's result may hold. */
 export type ToolResultPart = TextPart | ImagePart | DocumentPart | OpaquePart;
 
 /** Instructions, at the head of a conversation or at its place within it. */
@@ -21,6 +24,7 @@ export interface SystemMessage {
   extensions?: Extensions;
 }
 
+/** What the user says and shows. */
 export interface UserMessage {
   role: "user";
   parts: readonly UserPart[];
@@ -50,6 +54,7 @@ export interface ToolMessage {
   extensions?: Extensions;
 }
 
+/** One entry of a conversation. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
 /** Splits off the instructions that stand before the first turn; those further on keep their place. */

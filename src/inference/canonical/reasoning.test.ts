@@ -17,6 +17,6 @@ test("only another provider's block is foreign", () => {
 });
 
 test("thinking is off by either form, and an effort outranks the switch", () => {
-  expect([undefined, {}, { effort: "low", enabled: false }, { effort: "none" }, { enabled: false }, { enabled: true }].map(isReasoningDisabled))
-    .toEqual([false, false, false, true, true, false]);
+  const requests = [undefined, {}, { effort: "low", enabled: false }, { effort: "none" }, { enabled: false }, { enabled: true }];
+  expect(requests.map(isReasoningDisabled)).toEqual([false, false, false, true, true, false]);
 });

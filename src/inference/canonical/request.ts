@@ -26,6 +26,7 @@ export type OutputFormat =
   | { type: "json" }
   | { type: "json-schema"; schema?: JsonObject; name?: string; description?: string; strict?: boolean };
 
+/** How the model should search the web. */
 export interface WebSearchOptions {
   /** low, medium or high. */
   contextSize?: string;

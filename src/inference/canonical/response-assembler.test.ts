@@ -35,7 +35,8 @@ test("items that were opened and never filled are none, and a function without a
 test("summaries stand apart from the thought", () => {
   const { choices } = assemble([
     { type: "reasoning-start", ...place, id: "rs_1" },
-    { type: "reasoning-delta", ...place, text: "one", summaryIndex: 0 }, { type: "reasoning-delta", ...place, text: "two", summaryIndex: 1 },
+    { type: "reasoning-delta", ...place, text: "one", summaryIndex: 0 },
+    { type: "reasoning-delta", ...place, text: "two", summaryIndex: 1 },
     { type: "reasoning-delta", ...place, text: "!", summaryIndex: 1 }, { type: "reasoning-delta", ...place, text: "thought" },
     { type: "reasoning-end", ...place, encrypted: "e", provenance: { providerId: "acme" } },
   ]).response();

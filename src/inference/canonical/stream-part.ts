@@ -45,6 +45,7 @@ export type StreamPart =
   | ErrorPart
   | { type: "response-end"; gateway?: GatewayFacts };
 
+/** Begins the answer; the upstream's own names for it. */
 export interface ResponseStart {
   type: "response-start";
   id: string;
@@ -62,6 +63,7 @@ export interface ReasoningEnd extends ItemPlace {
   provenance?: Provenance;
 }
 
+/** Announces a call with its name; the arguments follow. */
 export interface ToolCallStart extends ItemPlace {
   type: "tool-call-start";
   kind: ToolKind;
@@ -73,6 +75,7 @@ export interface ToolCallStart extends ItemPlace {
   provenance?: Provenance;
 }
 
+/** A piece of sound; the id and the expiry come once. */
 export interface AudioDelta extends ItemPlace {
   type: "audio-delta";
   id?: string;

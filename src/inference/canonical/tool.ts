@@ -46,6 +46,7 @@ export interface HostedTool {
   cache?: CacheMarker;
 }
 
+/** A tool of any kind. */
 export type Tool = FunctionTool | CustomTool | HostedTool;
 
 /** Kinds of tools that the caller runs. */

@@ -30,7 +30,9 @@ export interface MeteredUsage {
   providerCostUsd?: number;
 }
 
-const inputParts = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens"] as const;
+const inputParts = [
+  "inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens",
+] as const;
 const outputParts = ["outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
 
 /** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */

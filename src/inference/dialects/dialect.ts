@@ -26,6 +26,7 @@ export interface StreamEncoder {
   encode(part: StreamPart): string[];
 }
 
+/** What an error body tells beside the error. */
 export interface ErrorContext {
   traceId: string;
 }
@@ -65,6 +66,7 @@ export interface DialectQuirks {
   unsupportedFields?: readonly string[];
 }
 
+/** Whom a request is encoded for. */
 export interface EncodeRequestOptions {
   /** Wire name of the model. */
   upstreamModel: string;
@@ -76,6 +78,7 @@ export interface EncodeRequestOptions {
   quirks?: DialectQuirks;
 }
 
+/** A request in an upstream's dialect. */
 export interface EncodedRequest {
   body: JsonObject;
   /** What the upstream will not hear; reported to the caller. */

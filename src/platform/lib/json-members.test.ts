@@ -115,7 +115,8 @@ describe("editMembers", () => {
     const plainStartMs = performance.now();
     for (let round = 0; round < rounds; round += 1) scanMembers(plain);
     const plainMs = (performance.now() - plainStartMs) / rounds;
-    console.log(`${text.length} characters with escapes: ${eachMs.toFixed(2)} ms; one plain string of 1 MB: ${(plainMs * 1000).toFixed(0)} µs`);
+    console.log(`${text.length} characters with escapes: ${eachMs.toFixed(2)} ms`);
+    console.log(`one plain string of 1 MB: ${(plainMs * 1000).toFixed(0)} µs`);
     expect(plainMs).toBeLessThan(20);
   });
 });

@@ -47,6 +47,7 @@ function decodeUserPart(part: RequestFields): UserPart {
   }
 }
 
+/** A text part; throws `bad_request` when its text is no string. */
 export function decodeText(part: RequestFields): TextPart {
   return withoutUndefined<TextPart>({
     type: "text",

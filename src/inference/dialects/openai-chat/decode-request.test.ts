@@ -19,7 +19,8 @@ function refusedParam(body: unknown): string | undefined {
 }
 
 describe("a wrong field is named", () => {
-  const user = (part: object): object => ({ messages: [...valid.messages, { role: "user", content: [{ type: "text", text: "a" }, part] }] });
+  const user = (part: object): object =>
+    ({ messages: [...valid.messages, { role: "user", content: [{ type: "text", text: "a" }, part] }] });
   const turn = (message: object): object => ({ messages: [...valid.messages, message] });
   const rows: [param: string, change: object][] = [
     ["messages[1].role", turn({ role: "bot", content: "" })],
@@ -32,7 +33,10 @@ describe("a wrong field is named", () => {
     ["messages[1].content[1].input_audio.format", user({ type: "input_audio", input_audio: { data: "AA==" } })],
     ["messages[1].content[1].file", user({ type: "file", file: { filename: "a.pdf" } })],
     ["messages[1].content[0].type", turn({ role: "system", content: [{ type: "image_url", image_url: { url: "x" } }] })],
-    ["messages[1].content[0]", turn({ role: "tool", tool_call_id: "a", content: [{ type: "input_audio", input_audio: { data: "", format: "wav" } }] })],
+    [
+      "messages[1].content[0]",
+      turn({ role: "tool", tool_call_id: "a", content: [{ type: "input_audio", input_audio: { data: "", format: "wav" } }] }),
+    ],
     ["messages[1].tool_call_id", turn({ role: "tool", content: "x" })],
     ["messages[1].name", turn({ role: "function", content: "x" })],
     ["messages[1].tool_calls", turn({ role: "assistant", tool_calls: {} })],
@@ -91,9 +95,13 @@ describe("what clients send in several shapes means one thing", () => {
   });
 
   test("arguments", () => {
-    const calls = ["", null, " ", { a: 1 }, '{"a":1}'].map((args, index) => ({ id: `c${index}`, type: "function", function: { name: "f", arguments: args } }));
+    const calls = ["", null, " ", { a: 1 }, '{"a":1}'].map(
+      (args, index) => ({ id: `c${index}`, type: "function", function: { name: "f", arguments: args } }),
+    );
     const message = decode({ messages: [{ role: "assistant", tool_calls: calls }] }).messages[0];
-    expect(message?.parts.map((part) => (part.type === "tool-call" ? part.arguments : ""))).toEqual(["{}", "{}", "{}", '{"a":1}', '{"a":1}']);
+    expect(
+      message?.parts.map((part) => (part.type === "tool-call" ? part.arguments : "")),
+    ).toEqual(["{}", "{}", "{}", '{"a":1}', '{"a":1}']);
   });
 
   test("inline bytes", () => {
@@ -134,7 +142,8 @@ describe("thoughts in history", () => {
   test("pieces with the same index are one block, and text beside an unreadable one belongs to it", () => {
     expect(parts({
       reasoning_details: [
-        { type: "reasoning.text", text: "a", index: 0 }, { type: "reasoning.text", text: "b", index: 0 }, { type: "reasoning.text", signature: "s", index: 0 },
+        { type: "reasoning.text", text: "a", index: 0 }, { type: "reasoning.text", text: "b", index: 0 },
+        { type: "reasoning.text", signature: "s", index: 0 },
         { type: "reasoning.encrypted", data: "e", index: 1 },
       ],
     })).toEqual([
@@ -149,7 +158,9 @@ describe("thoughts in history", () => {
   test("the gateway's mark on a seal names its maker", () => {
     expect(parts({ reasoning_details: [{ type: "reasoning.text", text: "t", signature: "gw1:acme:c2ln:x", index: 0 }] }))
       .toMatchObject([{ signature: "c2ln:x", provenance: { providerId: "acme" } }, text]);
-    expect(parts({ tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" }, extra_content: { google: { thought_signature: "gw1:g:zz" } } }] }))
+    expect(parts({
+      tool_calls: [{ id: "a", function: { name: "f", arguments: "{}" }, extra_content: { google: { thought_signature: "gw1:g:zz" } } }],
+    }))
       .toMatchObject([text, { signature: "zz", provenance: { providerId: "g" } }]);
   });
 });
@@ -177,7 +188,11 @@ test("what has no name is kept: on the request, on messages, parts, tools and ca
     x_foo: { deep: [{ x: 1 }] },
     messages: [
       { role: "user", content: [{ type: "text", text: "a", x_part: 1 }, { type: "video_url", video_url: { url: "u" } }], x_message: 2 },
-      { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" }, x_call: 3 }] },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "f", arguments: "{}" }, x_call: 3 }],
+      },
     ],
     tools: [{ type: "function", function: { name: "f" }, x_tool: 4 }, { type: "web_search" }],
     response_format: { type: "grammar", grammar: "x" },
@@ -187,7 +202,10 @@ test("what has no name is kept: on the request, on messages, parts, tools and ca
   expect(request.messages).toMatchObject([
     {
       extensions: chat({ x_message: 2 }),
-      parts: [{ extensions: chat({ x_part: 1 }) }, { type: "opaque", dialect: "openai-chat", value: { type: "video_url", video_url: { url: "u" } } }],
+      parts: [
+        { extensions: chat({ x_part: 1 }) },
+        { type: "opaque", dialect: "openai-chat", value: { type: "video_url", video_url: { url: "u" } } },
+      ],
     },
     { parts: [{ extensions: chat({ x_call: 3 }) }] },
   ]);
@@ -195,7 +213,9 @@ test("what has no name is kept: on the request, on messages, parts, tools and ca
 });
 
 test("what is asked of the gateway stands apart", () => {
-  const request = decode({ models: ["b"], provider: { sort: "price" }, session_id: "s", trace: { trace_id: "t" }, min_context: 5, require_params: ["tools"] });
+  const request = decode({
+    models: ["b"], provider: { sort: "price" }, session_id: "s", trace: { trace_id: "t" }, min_context: 5, require_params: ["tools"],
+  });
   expect(request.gateway).toEqual({
     models: ["b"], provider: { sort: "price" }, sessionId: "s", trace: { trace_id: "t" }, minContext: 5, requireParams: ["tools"],
   });
@@ -206,7 +226,10 @@ test("the published schema takes what the decoder takes", () => {
   const bodies = [
     valid,
     { ...valid, stop: "x", tools: [{ type: "web_search" }], x_foo: 1, temperature: null },
-    { ...valid, messages: [{ role: "assistant", content: null, tool_calls: [{ id: "a", type: "custom", custom: { name: "f", input: "x" } }] }] },
+    {
+      ...valid,
+      messages: [{ role: "assistant", content: null, tool_calls: [{ id: "a", type: "custom", custom: { name: "f", input: "x" } }] }],
+    },
     { ...valid, messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] },
   ];
   for (const body of bodies) {

@@ -7,7 +7,9 @@ import { decodeResponse } from "./decode-response.ts";
 import { encodeResponse } from "./encode-response.ts";
 
 const decode = (choice: object, context: DecodeContext = {}): CanonicalResponse["choices"][number] | undefined =>
-  decodeResponse({ id: "chatcmpl-9", created: 1, model: "m", choices: [{ index: 0, finish_reason: "stop", ...choice }] }, context).choices[0];
+  decodeResponse(
+    { id: "chatcmpl-9", created: 1, model: "m", choices: [{ index: 0, finish_reason: "stop", ...choice }] }, context,
+  ).choices[0];
 const parts = (message: object, context: DecodeContext = {}): readonly AssistantPart[] => decode({ message }, context)?.parts ?? [];
 
 describe("ends agree with what was delivered", () => {
@@ -25,7 +27,11 @@ describe("ends agree with what was delivered", () => {
     ["a matched stop text of SGLang", { message: { content: "a" }, matched_stop: "END" }, { reason: "stop_sequence", stopSequence: "END" }],
     ["a matched stop token", { message: { content: "a" }, stop_reason: 128_009, matched_stop: 2 }, { reason: "stop" }],
     ["a filter", { message: { content: "" }, finish_reason: "content_filter" }, { reason: "content_filter" }],
-    ["an error in the choice", { message: {}, finish_reason: "error", error: { message: "gone" } }, { reason: "error", explanation: "gone" }],
+    [
+      "an error in the choice",
+      { message: {}, finish_reason: "error", error: { message: "gone" } },
+      { reason: "error", explanation: "gone" },
+    ],
   ];
   test.each(rows)("%s", (_what, choice, finish) => {
     expect(decode(choice)?.finish).toEqual(finish as never);
@@ -34,7 +40,9 @@ describe("ends agree with what was delivered", () => {
 
 describe("servers' habits", () => {
   test("calls without id, arguments as an object, calls without a name", () => {
-    expect(parts({ tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }, { function: { name: "g" } }, { id: "x", function: {} }] })).toEqual([
+    expect(parts({
+      tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }, { function: { name: "g" } }, { id: "x", function: {} }],
+    })).toEqual([
       { type: "tool-call", kind: "function", id: "call_chatcmpl9_0", name: "f", arguments: '{"a":1}' },
       { type: "tool-call", kind: "function", id: "call_chatcmpl9_1", name: "g", arguments: "{}" },
     ]);
@@ -55,13 +63,17 @@ describe("servers' habits", () => {
   });
 
   test("seals are the provider's own, whatever they look like", () => {
-    expect(parts({ content: "a", reasoning_details: [{ type: "reasoning.text", text: "t", signature: "gw1:other:x" }] }, { providerId: "acme" })[0])
+    expect(parts(
+      { content: "a", reasoning_details: [{ type: "reasoning.text", text: "t", signature: "gw1:other:x" }] }, { providerId: "acme" },
+    )[0])
       .toEqual({ type: "reasoning", text: "t", signature: "gw1:other:x", provenance: { providerId: "acme" } });
   });
 
   test("wrapped and renamed tools get their names back", () => {
     const toolAliases = new Map([["p", { name: "p", unwrapsInput: true }], ["ns__f", { name: "f", namespace: "ns" }]]);
-    const calls = [{ id: "a", function: { name: "p", arguments: '{"input":"x\\ny"}' } }, { id: "b", function: { name: "ns__f", arguments: "{}" } }];
+    const calls = [
+      { id: "a", function: { name: "p", arguments: '{"input":"x\\ny"}' } }, { id: "b", function: { name: "ns__f", arguments: "{}" } },
+    ];
     expect(parts({ tool_calls: calls }, { toolAliases })).toEqual([
       { type: "tool-call", kind: "custom", id: "a", name: "p", arguments: "x\ny" },
       { type: "tool-call", kind: "function", id: "b", name: "f", namespace: "ns", arguments: "{}" },
@@ -110,7 +122,9 @@ describe("encodeResponse", () => {
   });
 
   test("tells a refusal that has no text of its own", () => {
-    const refused = encodeResponse({ ...head, choices: [{ index: 0, parts: [], finish: { reason: "refusal", explanation: "Not this." } }] });
+    const refused = encodeResponse({
+      ...head, choices: [{ index: 0, parts: [], finish: { reason: "refusal", explanation: "Not this." } }],
+    });
     expect(refused.choices).toMatchObject([{ finish_reason: "content_filter", message: { content: null, refusal: "Not this." } }]);
   });
 
@@ -140,9 +154,14 @@ describe("encodeResponse", () => {
         finish: { reason: "tool_calls" },
       }],
     };
-    const request = { dialect: "openai-chat", model: "m", stream: false, messages: [], legacyFunctions: true, reasoning: { exclude: true } } as const;
+    const request = {
+      dialect: "openai-chat", model: "m", stream: false, messages: [], legacyFunctions: true, reasoning: { exclude: true },
+    } as const;
     expect(encodeResponse(response, { request }).choices).toEqual([{
-      index: 0, message: { role: "assistant", content: null, refusal: null, function_call: { name: "f", arguments: "" } }, logprobs: null, finish_reason: "function_call",
+      index: 0,
+      message: { role: "assistant", content: null, refusal: null, function_call: { name: "f", arguments: "" } },
+      logprobs: null,
+      finish_reason: "function_call",
     }]);
   });
 });

@@ -6,6 +6,7 @@ import type { DecodeContext } from "../dialect.ts";
 import { ChatStreamDecoder } from "./decode-stream.ts";
 
 const cassettes = readCassettes("openai-chat");
+const rows = cassettes.map((cassette) => [cassette.name, cassette] as const);
 
 function eventsOf(chunks: readonly Uint8Array[]): SseEvent[] {
   const decoder = new SseDecoder();
@@ -23,11 +24,11 @@ const chunk = (delta: object, finish: string | null = null): SseEvent => ({
 const done: SseEvent = { data: "[DONE]" };
 
 describe("cassettes", () => {
-  test.each(cassettes.map((cassette) => [cassette.name, cassette] as const))("%s means what it should", (_name, { bytes, parts }) => {
+  test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
     expect(partsOf(eventsOf([bytes]))).toEqual(parts);
   });
 
-  test.each(cassettes.map((cassette) => [cassette.name, cassette] as const))("%s gives the same events wherever it is cut", (_name, { bytes }) => {
+  test.each(rows)("%s gives the same events wherever it is cut", (_name, { bytes }) => {
     const whole = JSON.stringify(eventsOf([bytes]));
     for (let cut = 0; cut <= bytes.length; cut += 1) {
       const events = JSON.stringify(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)]));
@@ -39,7 +40,7 @@ describe("cassettes", () => {
 
 /** The rules that every reader of parts relies on. */
 describe("every stream", () => {
-  test.each(cassettes.map((cassette) => [cassette.name, cassette] as const))("%s opens before it fills and ends once", (_name, { parts }) => {
+  test.each(rows)("%s opens before it fills and ends once", (_name, { parts }) => {
     const open = new Set<string>();
     const finished = new Set<number>();
     for (const part of parts) {
@@ -72,7 +73,9 @@ describe("a decoder", () => {
     const decoder = new ChatStreamDecoder();
     expect(decoder.latestUsage).toBeUndefined();
     for (const count of [1, 2]) {
-      decoder.decode({ data: JSON.stringify({ choices: [{ index: 0, delta: { content: "x" } }], usage: { prompt_tokens: 5, completion_tokens: count } }) });
+      decoder.decode({
+        data: JSON.stringify({ choices: [{ index: 0, delta: { content: "x" } }], usage: { prompt_tokens: 5, completion_tokens: count } }),
+      });
     }
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 2 });
   });
@@ -116,7 +119,9 @@ describe("a decoder", () => {
   });
 
   test("gives a wrapped custom tool back its name and its input", () => {
-    const toolAliases = new Map([["apply_patch", { name: "apply_patch", unwrapsInput: true }], ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }]]);
+    const toolAliases = new Map([
+      ["apply_patch", { name: "apply_patch", unwrapsInput: true }], ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }],
+    ]);
     const parts = partsOf([
       chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "apply_patch", arguments: "{\"input\":\"*** Be" } }] }),
       chunk({ tool_calls: [{ index: 0, function: { arguments: "gin\\n\"}" } }] }),
@@ -157,7 +162,9 @@ describe("a decoder", () => {
   });
 
   test("counts the content that comes with an error, but not the end", () => {
-    const data = JSON.stringify({ error: { code: 500, message: "gone" }, choices: [{ index: 0, delta: { content: "last" }, finish_reason: "error" }] });
+    const data = JSON.stringify({
+      error: { code: 500, message: "gone" }, choices: [{ index: 0, delta: { content: "last" }, finish_reason: "error" }],
+    });
     expect(partsOf([{ data }]).map((part) => part.type)).toEqual(["response-start", "text-start", "text-delta", "text-end", "error"]);
   });
 });

@@ -71,7 +71,9 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
   if (value === "auto" || value === "none" || value === "required") return { type: value };
   // Anthropic's word for `required`, which several clients send to chat as well.
   if (value === "any") return { type: "required" };
-  if (typeof value === "string") throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+  if (typeof value === "string") {
+    throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+  }
   return decodeChoiceObject(new RequestFields(value, "tool_choice"));
 }
 

@@ -21,6 +21,7 @@ export function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[]
   }
 }
 
+/** A text part with its cache marker and its unknown fields. */
 export const encodeText = (part: TextPart, place: EncodePlace): JsonObject => ({
   type: "text",
   text: part.text,
@@ -31,7 +32,9 @@ export const encodeText = (part: TextPart, place: EncodePlace): JsonObject => ({
 function encodeImage(part: ImagePart, place: EncodePlace): JsonObject {
   const { source, detail } = part;
   if (source.type === "file") {
-    throw unsupportedContent(place.path, "names an uploaded image, which this model's provider cannot read; send the image's bytes or address.");
+    throw unsupportedContent(
+      place.path, "names an uploaded image, which this model's provider cannot read; send the image's bytes or address.",
+    );
   }
   const url = source.type === "url" ? source.url : dataUrl(source);
   return {

@@ -32,8 +32,13 @@ describe("instructions", () => {
   });
 
   test("they stay parts where the upstream knows cache markers", () => {
-    expect(wireMessages([{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }], { cacheMarkers: "cache_control" })).toEqual([
-      { role: "system", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }, { type: "text", text: "b" }] },
+    expect(wireMessages(
+      [{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }], { cacheMarkers: "cache_control" },
+    )).toEqual([
+      {
+        role: "system",
+        content: [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }, { type: "text", text: "b" }],
+      },
     ]);
   });
 
@@ -56,11 +61,14 @@ describe("instructions", () => {
 
 describe("tool turns", () => {
   test("images of results follow the last result in the user's next message, and text says so", () => {
-    const image: UserPart = { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } };
     const { body, losses } = encode({
       messages: [
         assistant(call("a"), call("b")),
-        { role: "tool", toolCallId: "a", parts: [text("Shot:"), { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } }] },
+        {
+          role: "tool",
+          toolCallId: "a",
+          parts: [text("Shot:"), { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } }],
+        },
         result("b", "done"),
         user(text("And now?")),
       ],
@@ -69,10 +77,12 @@ describe("tool turns", () => {
       { role: "assistant", content: null, tool_calls: [wireCall("a"), wireCall("b")] },
       { role: "tool", tool_call_id: "a", content: "Shot:\n[image 1 attached below]" },
       { role: "tool", tool_call_id: "b", content: "done" },
-      { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }, { type: "text", text: "And now?" }] },
+      {
+        role: "user",
+        content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }, { type: "text", text: "And now?" }],
+      },
     ]);
     expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]"]);
-    expect(image.type).toBe("image");
   });
 
   test("images of the last results stand in a user message of their own", () => {
@@ -135,7 +145,8 @@ describe("thoughts", () => {
   });
 
   test("Gemini's signature of a call goes back to its maker alone", () => {
-    const signed = (providerId: string): AssistantPart => ({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}", signature: "sig", provenance: { providerId } });
+    const signed = (providerId: string): AssistantPart =>
+      ({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}", signature: "sig", provenance: { providerId } });
     expect(wireMessages([assistant(signed("acme")), result("a", "x")]))
       .toMatchObject([{ tool_calls: [{ ...wireCall("a"), extra_content: { google: { thought_signature: "sig" } } }] }, {}]);
     expect(wireMessages([assistant(signed("other")), result("a", "x")])).toEqual([
@@ -163,96 +174,6 @@ describe("thoughts", () => {
   });
 });
 
-describe("tools", () => {
-  test("get an object schema whatever was sent", () => {
-    const { body } = encode({
-      tools: [
-        { type: "function", name: "a" },
-        { type: "function", name: "b", parameters: { type: "object" } },
-        { type: "function", name: "c", parameters: { $schema: "x", anyOf: [] } },
-      ],
-    });
-    expect((body.tools as JsonObject[]).map((tool) => (tool.function as JsonObject).parameters)).toEqual([
-      { type: "object", properties: {} }, { type: "object", properties: {} }, { $schema: "x", anyOf: [] },
-    ]);
-  });
-
-  test("custom ones are wrapped, in definitions, history and choice, and remembered", () => {
-    const { body, toolAliases, losses } = encode({
-      dialect: "openai-responses",
-      tools: [{ type: "custom", name: "apply_patch", description: "Edits.", format: { type: "grammar", syntax: "lark", definition: "start: x" } }],
-      toolChoice: { type: "tool", kind: "custom", name: "apply_patch" },
-      messages: [assistant({ type: "tool-call", kind: "custom", id: "a", name: "apply_patch", arguments: "*** \"Begin\"" }), { role: "tool", kind: "custom", toolCallId: "a", parts: [] }],
-    });
-    expect(body.tools).toEqual([{
-      type: "function",
-      function: {
-        name: "apply_patch",
-        description: "Edits.\n\nThe input must follow this lark grammar:\nstart: x",
-        parameters: {
-          type: "object",
-          properties: { input: { type: "string", description: "The tool's whole input." } },
-          required: ["input"],
-          additionalProperties: false,
-        },
-      },
-    }]);
-    expect(body.tool_choice).toEqual({ type: "function", function: { name: "apply_patch" } });
-    expect(body.messages).toMatchObject([{ tool_calls: [{ type: "function", function: { name: "apply_patch", arguments: '{"input":"*** \\"Begin\\""}' } }] }, {}]);
-    expect([...toolAliases]).toEqual([["apply_patch", { name: "apply_patch", unwrapsInput: true }]]);
-    expect(losses.map((loss) => loss.field)).toEqual(["tools.apply_patch.format"]);
-  });
-
-  test("names that chat refuses are changed the same way everywhere, and remembered", () => {
-    const long = `mcp__${"x".repeat(80)}`;
-    const { body, toolAliases } = encode({
-      tools: [{ type: "function", name: long }, { type: "function", name: "find", namespace: "files" }],
-      toolChoice: { type: "tool", kind: "function", name: long },
-      messages: [assistant(call("a", long)), result("a", "x")],
-    });
-    const [wire, namespaced] = (body.tools as JsonObject[]).map((tool) => String((tool.function as JsonObject).name));
-    expect(wire).toMatch(/^mcp__x{50}_[0-9a-f]{8}$/);
-    expect(body.tool_choice).toEqual({ type: "function", function: { name: wire } });
-    expect(body.messages).toMatchObject([{ tool_calls: [{ function: { name: wire } }] }, {}]);
-    expect([...toolAliases]).toEqual([[String(wire), { name: long }], ["files__find", { name: "find", namespace: "files" }]]);
-    expect(namespaced).toBe("files__find");
-  });
-
-  test("allowed ones become a shorter list", () => {
-    const { body } = encode({
-      tools: [{ type: "function", name: "a" }, { type: "function", name: "b" }],
-      toolChoice: { type: "allowed", mode: "required", tools: [{ type: "function", name: "b" }] },
-    });
-    expect((body.tools as JsonObject[]).length).toBe(1);
-    expect(body.tool_choice).toBe("required");
-  });
-
-  test("without tools left, nothing is said about choosing among them", () => {
-    const { body, losses } = encode({
-      tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }],
-      toolChoice: { type: "required" },
-      parallelToolCalls: false,
-    });
-    expect(Object.keys(body)).toEqual(["model", "messages"]);
-    expect(losses).toEqual([{ field: "tools[0]", reason: "a web_search that openai-responses runs itself" }]);
-  });
-
-  test("a client of the older fields is spoken to in them", () => {
-    const { body } = encode({
-      dialect: "openai-chat", legacyFunctions: true,
-      tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
-      toolChoice: { type: "tool", kind: "function", name: "f" },
-      messages: [assistant(call("call_function_1")), { role: "tool", toolCallId: "call_function_1", name: "f", parts: [text("1")] }],
-    });
-    expect(body).toEqual({
-      model: "large-v2",
-      messages: [{ role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } }, { role: "function", name: "f", content: "1" }],
-      functions: [{ name: "f", parameters: { type: "object", properties: {} } }],
-      function_call: { name: "f" },
-    });
-  });
-});
-
 describe("content that must not be dropped in silence is refused and named", () => {
   const rows: [what: string, part: UserPart][] = [
     ["an uploaded image", { type: "image", source: { type: "file", fileId: "file_1" } }],
@@ -275,7 +196,10 @@ test("documents of text are read out", () => {
   expect(wireMessages([user(
     { type: "document", source: { type: "text", text: "Plain." }, title: "Notes" },
     { type: "document", source: { type: "parts", parts: [text("One"), text("Two")] } },
-  )])).toEqual([{ role: "user", content: [{ type: "text", text: "Notes\nPlain." }, { type: "text", text: "One" }, { type: "text", text: "Two" }] }]);
+  )])).toEqual([{
+    role: "user",
+    content: [{ type: "text", text: "Notes\nPlain." }, { type: "text", text: "One" }, { type: "text", text: "Two" }],
+  }]);
 });
 
 test("usage is asked for on every stream that can be asked", () => {
@@ -299,7 +223,8 @@ test("what the gateway keeps to itself goes no further", () => {
 
 test("later turns leave the bytes of earlier ones alone, so that prompt caches hold", () => {
   const turns: Message[] = [
-    { role: "system", parts: [text("S")] }, user(text("1")), assistant({ type: "reasoning", text: "t" }, text("2"), call("a")), result("a", "3"),
+    { role: "system", parts: [text("S")] }, user(text("1")),
+    assistant({ type: "reasoning", text: "t" }, text("2"), call("a")), result("a", "3"),
     assistant(text("4")), user(text("5")), { role: "system", parts: [text("late")] }, user(text("6")),
   ];
   let previous = "[";

@@ -78,6 +78,7 @@ function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   };
 }
 
+/** Sound as chat shows it, in answers and in deltas. */
 export const encodeAudio = (audio: { id?: string; data?: string; transcript?: string; expiresAtSeconds?: number }): JsonObject =>
   withoutUndefined<JsonObject>({ id: audio.id, data: audio.data, expires_at: audio.expiresAtSeconds, transcript: audio.transcript });
 

@@ -10,7 +10,6 @@ import { ChatStreamEncoder } from "./encode-stream.ts";
 import { openaiChat } from "./openai-chat.ts";
 
 const cassettes = readCassettes("openai-chat");
-const whole = cassettes.filter(({ parts }) => parts.at(-1)?.type === "response-end");
 
 const framesOf = (parts: readonly StreamPart[], context?: ResponseContext): string[] => {
   const encoder = new ChatStreamEncoder(context);
@@ -30,12 +29,16 @@ const chunksOf = (frames: readonly string[]): Chunk[] => frames
 
 const start: StreamPart = { type: "response-start", id: "up_1", model: "large-v2", createdAtSeconds: 7 };
 const text = (value: string, itemIndex = 0): StreamPart => ({ type: "text-delta", choiceIndex: 0, itemIndex, text: value });
+const call = (itemIndex: number): StreamPart =>
+  ({ type: "tool-call-start", choiceIndex: 0, itemIndex, kind: "function", id: `c${itemIndex}`, name: "f" });
 const end: StreamPart = { type: "response-end" };
 const deltas = (parts: StreamPart[], context?: ResponseContext): JsonObject[] =>
   chunksOf(framesOf(parts, context)).flatMap((chunk) => chunk.choices.map((choice) => choice.delta));
 
 describe("every whole stream", () => {
-  test.each(whole.map((cassette) => [cassette.name, cassette.parts] as const))("%s: role first, finish once, usage last, then [DONE]", (_name, parts) => {
+  const rows = cassettes.filter(({ parts }) => parts.at(-1)?.type === "response-end").map(({ name, parts }) => [name, parts] as const);
+
+  test.each(rows)("%s: role first, finish once, usage last, then [DONE]", (_name, parts) => {
     const frames = framesOf(parts);
     expect(frames.at(-1)).toBe("data: [DONE]\n\n");
     expect(frames.filter((frame) => frame.includes("[DONE]")).length).toBe(1);
@@ -55,7 +58,7 @@ describe("every whole stream", () => {
     }
   });
 
-  test.each(whole.map((cassette) => [cassette.name, cassette.parts] as const))("%s: OpenAI's own client puts the same answer together", async (_name, parts) => {
+  test.each(rows)("%s: OpenAI's own client puts the same answer together", async (_name, parts) => {
     const client = new OpenAI({
       apiKey: "none",
       baseURL: "http://gateway.invalid",
@@ -72,16 +75,21 @@ describe("every whole stream", () => {
       const message = completion.choices.find((choice) => choice.index === index)?.message;
       const said = made.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
       expect(message?.content ?? "").toBe(said);
-      const calls = made.flatMap((part) => (part.type === "tool-call" && part.kind === "function" ? [[part.id, part.name, part.arguments]] : []));
-      const read = (message?.tool_calls ?? []).flatMap((call) => (call.type === "function" ? [[call.id, call.function.name, call.function.arguments]] : []));
+      const calls = made.flatMap(
+        (part) => (part.type === "tool-call" && part.kind === "function" ? [[part.id, part.name, part.arguments]] : []),
+      );
+      const read = (message?.tool_calls ?? []).flatMap(
+        (call) => (call.type === "function" ? [[call.id, call.function.name, call.function.arguments]] : []),
+      );
       expect(read).toEqual(calls);
     }
   });
 });
 
 describe("a broken stream", () => {
-  const broken = cassettes.filter(({ parts }) => parts.at(-1)?.type === "error");
-  test.each(broken.map((cassette) => [cassette.name, cassette.parts] as const))("%s: ends in one error without choices, finish or [DONE], and is loud", async (_name, parts) => {
+  const rows = cassettes.filter(({ parts }) => parts.at(-1)?.type === "error").map(({ name, parts }) => [name, parts] as const);
+
+  test.each(rows)("%s: ends in one error without choices, finish or [DONE], and is loud", async (_name, parts) => {
     const frames = framesOf([...parts, end]);
     const last = JSON.parse(frames.at(-1)?.slice("data: ".length) ?? "") as JsonObject;
     expect(Object.keys(last)).toEqual(["error"]);
@@ -104,12 +112,20 @@ describe("an encoder", () => {
       { type: "usage", usage: { usage: { inputTokens: 3, outputTokens: 1 }, estimated: false, clamped: false } },
       {
         type: "response-end",
-        gateway: { costUsd: 0.000005, upstreamCostUsd: 0.000004, requestedModel: "acme/large", fallback: { used: true, reason: "upstream_5xx", attempts: [] }, metadata: { timings: { total: 12 } } },
+        gateway: {
+          costUsd: 0.000005,
+          upstreamCostUsd: 0.000004,
+          requestedModel: "acme/large",
+          fallback: { used: true, reason: "upstream_5xx", attempts: [] },
+          metadata: { timings: { total: 12 } },
+        },
       },
     ], { id: "chatcmpl-gw", model: "acme/large" });
     expect(chunksOf(frames).at(-1)).toEqual({
       id: "chatcmpl-gw", object: "chat.completion.chunk", created: 7, model: "acme/large", choices: [],
-      usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4, cost: 0.000005, cost_details: { upstream_inference_cost: 0.000004 } },
+      usage: {
+        prompt_tokens: 3, completion_tokens: 1, total_tokens: 4, cost: 0.000005, cost_details: { upstream_inference_cost: 0.000004 },
+      },
       requested_model: "acme/large",
       fallback: { used: true, reason: "upstream_5xx", attempts: [] },
       service_metadata: { timings: { total: 12 } },
@@ -117,20 +133,25 @@ describe("an encoder", () => {
   });
 
   test("closes choices that were never finished, and counts calls as a reason", () => {
-    const call: StreamPart = { type: "tool-call-start", choiceIndex: 1, itemIndex: 0, kind: "function", id: "c", name: "f" };
-    const ends = chunksOf(framesOf([start, text("a"), call, end])).flatMap((chunk) => chunk.choices).filter((choice) => choice.finish_reason !== null);
+    const other: StreamPart = { type: "tool-call-start", choiceIndex: 1, itemIndex: 0, kind: "function", id: "c", name: "f" };
+    const ends = chunksOf(framesOf([start, text("a"), other, end])).flatMap((chunk) => chunk.choices).filter(
+      (choice) => choice.finish_reason !== null,
+    );
     expect(ends.map((choice) => [choice.index, choice.finish_reason])).toEqual([[0, "stop"], [1, "tool_calls"]]);
   });
 
   test("numbers calls by their order, whatever stands between them", () => {
-    const call = (itemIndex: number): StreamPart => ({ type: "tool-call-start", choiceIndex: 0, itemIndex, kind: "function", id: `c${itemIndex}`, name: "f" });
-    const wire = deltas([start, text("a"), call(1), call(4), { type: "tool-call-delta", choiceIndex: 0, itemIndex: 4, arguments: "{}" }, end]);
+    const wire = deltas([
+      start, text("a"), call(1), call(4), { type: "tool-call-delta", choiceIndex: 0, itemIndex: 4, arguments: "{}" }, end,
+    ]);
     expect(wire.flatMap((delta) => (delta.tool_calls as { index: number }[] | undefined ?? []).map((one) => one.index))).toEqual([0, 1, 1]);
   });
 
   test("gives a function that got no arguments empty ones", () => {
     const place = { choiceIndex: 0, itemIndex: 0 };
-    const wire = deltas([start, { type: "tool-call-start", ...place, kind: "function", id: "c", name: "f" }, { type: "tool-call-end", ...place }, end]);
+    const wire = deltas([
+      start, { type: "tool-call-start", ...place, kind: "function", id: "c", name: "f" }, { type: "tool-call-end", ...place }, end,
+    ]);
     expect(wire).toContainEqual({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] });
   });
 
@@ -144,7 +165,9 @@ describe("an encoder", () => {
   });
 
   test("tells a refusal that came with the end", () => {
-    const frames = chunksOf(framesOf([start, { type: "finish", choiceIndex: 0, finish: { reason: "refusal", explanation: "Not this." } }, end]));
+    const frames = chunksOf(framesOf([
+      start, { type: "finish", choiceIndex: 0, finish: { reason: "refusal", explanation: "Not this." } }, end,
+    ]));
     expect(frames.flatMap((chunk) => chunk.choices)).toEqual([
       { index: 0, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null },
       { index: 0, delta: { refusal: "Not this." }, logprobs: null, finish_reason: null },
@@ -153,12 +176,14 @@ describe("an encoder", () => {
   });
 
   test("a sealed thought between calls names the call that follows", () => {
-    const call = (itemIndex: number): StreamPart => ({ type: "tool-call-start", choiceIndex: 0, itemIndex, kind: "function", id: `c${itemIndex}`, name: "f" });
     const wire = deltas([
-      start, call(0), { type: "reasoning-start", choiceIndex: 0, itemIndex: 1 }, { type: "reasoning-delta", choiceIndex: 0, itemIndex: 1, text: "hm" },
+      start, call(0), { type: "reasoning-start", choiceIndex: 0, itemIndex: 1 },
+      { type: "reasoning-delta", choiceIndex: 0, itemIndex: 1, text: "hm" },
       { type: "reasoning-end", choiceIndex: 0, itemIndex: 1, signature: "s" }, call(2), end,
     ]);
-    expect(wire).toContainEqual({ reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0, tool_call_id: "c2" }] });
+    expect(wire).toContainEqual({
+      reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0, tool_call_id: "c2" }],
+    });
   });
 
   const asking = (change: object): ResponseContext =>
@@ -181,7 +206,8 @@ describe("an encoder", () => {
       { type: "finish", choiceIndex: 0, finish: { reason: "tool_calls" } }, end,
     ], asking({ legacyFunctions: true }));
     const entries = chunksOf(frames).flatMap((chunk) => chunk.choices);
-    expect(entries.map((entry) => entry.delta.function_call)).toEqual([undefined, { name: "f", arguments: "" }, { arguments: "{}" }, undefined] as never);
+    expect(entries.map((entry) => entry.delta.function_call))
+      .toEqual([undefined, { name: "f", arguments: "" }, { arguments: "{}" }, undefined] as never);
     expect(entries.at(-1)?.finish_reason).toBe("function_call");
   });
 

@@ -130,6 +130,11 @@ const encodeAllowed = (tool: AllowedTool, state: EncodeState): JsonObject =>
 function encodeLegacy(tools: readonly JsonObject[], choice: ToolChoice | undefined): JsonObject {
   return withoutUndefined<JsonObject>({
     functions: tools.map((tool) => tool.function as JsonObject),
-    function_call: choice?.type === "tool" ? { name: choice.name } : choice?.type === "none" || choice?.type === "auto" ? choice.type : undefined,
+    function_call: choice && legacyChoice(choice),
   });
+}
+
+function legacyChoice(choice: ToolChoice): JsonObject | string | undefined {
+  if (choice.type === "tool") return { name: choice.name };
+  return choice.type === "none" || choice.type === "auto" ? choice.type : undefined;
 }

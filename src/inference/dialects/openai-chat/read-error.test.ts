@@ -12,8 +12,16 @@ describe("readError", () => {
       { message: "too long", type: "BadRequestError", code: "400", status: 400 }],
     ["text as the error", { error: "model not found" }, { message: "model not found" }],
     ["FastAPI's text", { detail: "Not authenticated" }, { message: "Not authenticated" }],
-    ["FastAPI's list", { detail: [{ loc: ["body", "n"], msg: "must be positive" }, { msg: "and small" }] }, { message: "must be positive; and small" }],
-    ["Gemini's list", [{ error: { code: 429, message: "Quota", status: "RESOURCE_EXHAUSTED" } }], { message: "Quota", code: "429", status: 429 }],
+    [
+      "FastAPI's list",
+      { detail: [{ loc: ["body", "n"], msg: "must be positive" }, { msg: "and small" }] },
+      { message: "must be positive; and small" },
+    ],
+    [
+      "Gemini's list",
+      [{ error: { code: 429, message: "Quota", status: "RESOURCE_EXHAUSTED" } }],
+      { message: "Quota", code: "429", status: 429 },
+    ],
     ["a code alone", { error: { code: "server_overloaded" } }, { message: "server_overloaded", code: "server_overloaded" }],
     ["text", "upstream connect error", { message: "upstream connect error", status: 400 }],
     ["a page", "<html><body>502</body></html>", { message: "The provider answered with status 400." }],

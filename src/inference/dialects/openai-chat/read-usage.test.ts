@@ -11,18 +11,25 @@ describe("readChatUsage makes disjoint counts", () => {
     ["plain", { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, { inputTokens: 10, outputTokens: 5 }],
     ["zeroes stay", { prompt_tokens: 0, completion_tokens: 0, ...details({ cached_tokens: 0 }, { reasoning_tokens: 0 }) },
       { inputTokens: 0, cacheReadTokens: 0, outputTokens: 0, reasoningTokens: 0 }],
-    ["null is absent", { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: null, completion_tokens_details: { reasoning_tokens: null } },
+    ["null is absent", {
+      prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: null, completion_tokens_details: { reasoning_tokens: null },
+    },
       { inputTokens: 3, outputTokens: 1 }],
     ["cached and written", { prompt_tokens: 130, completion_tokens: 7, ...details({ cached_tokens: 100, cache_write_tokens: 20 }) },
       { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 7 }],
     ["modalities", {
       prompt_tokens: 100, completion_tokens: 90,
-      ...details({ audio_tokens: 20, image_tokens: 30, text_tokens: 50 }, { reasoning_tokens: 40, audio_tokens: 30, image_tokens: 5, text_tokens: 15 }),
+      ...details(
+        { audio_tokens: 20, image_tokens: 30, text_tokens: 50 },
+        { reasoning_tokens: 40, audio_tokens: 30, image_tokens: 5, text_tokens: 15 },
+      ),
     }, {
       inputTokens: 50, inputAudioTokens: 20, inputImageTokens: 30,
       outputTokens: 15, reasoningTokens: 40, outputAudioTokens: 30, outputImageTokens: 5,
     }],
-    ["cached audio is counted once, as cached", { prompt_tokens: 100, completion_tokens: 1, ...details({ cached_tokens: 80, audio_tokens: 50 }) },
+    ["cached audio is counted once, as cached", {
+      prompt_tokens: 100, completion_tokens: 1, ...details({ cached_tokens: 80, audio_tokens: 50 }),
+    },
       { inputTokens: 0, cacheReadTokens: 80, inputAudioTokens: 20, outputTokens: 1 }],
     ["DeepSeek", { prompt_tokens: 50, prompt_cache_hit_tokens: 30, prompt_cache_miss_tokens: 20, completion_tokens: 4 },
       { inputTokens: 20, cacheReadTokens: 30, outputTokens: 4 }],
@@ -31,15 +38,25 @@ describe("readChatUsage makes disjoint counts", () => {
       prompt_tokens: 130, completion_tokens: 4, cache_read_input_tokens: 100, cache_creation_input_tokens: 20,
       cache_creation: { ephemeral_5m_input_tokens: 15, ephemeral_1h_input_tokens: 5 },
     }, { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 15, cacheWriteOneHourTokens: 5, outputTokens: 4 }],
-    ["Anthropic's own shape excludes the cache", { input_tokens: 10, output_tokens: 4, cache_read_input_tokens: 100, cache_creation_input_tokens: 20 },
+    ["Anthropic's own shape excludes the cache", {
+      input_tokens: 10, output_tokens: 4, cache_read_input_tokens: 100, cache_creation_input_tokens: 20,
+    },
       { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 4 }],
-    ["the Responses shape includes it", { input_tokens: 130, output_tokens: 4, input_tokens_details: { cached_tokens: 100 }, output_tokens_details: { reasoning_tokens: 3 } },
+    ["the Responses shape includes it", {
+      input_tokens: 130, output_tokens: 4, input_tokens_details: { cached_tokens: 100 }, output_tokens_details: { reasoning_tokens: 3 },
+    },
       { inputTokens: 30, cacheReadTokens: 100, outputTokens: 1, reasoningTokens: 3 }],
     ["reasoning within completion", { prompt_tokens: 5, completion_tokens: 10, total_tokens: 15, ...details({}, { reasoning_tokens: 8 }) },
       { inputTokens: 5, outputTokens: 2, reasoningTokens: 8 }],
-    ["reasoning beside completion", { prompt_tokens: 5, completion_tokens: 10, total_tokens: 323, ...details({}, { reasoning_tokens: 308 }) },
+    ["reasoning beside completion", {
+      prompt_tokens: 5, completion_tokens: 10, total_tokens: 323, ...details({}, { reasoning_tokens: 308 }),
+    },
       { inputTokens: 5, outputTokens: 10, reasoningTokens: 308 }],
-    ["Groq's wrapper", { x_groq: { id: "r", usage: { prompt_tokens: 2, completion_tokens: 1, queue_time: 0.1 } } }, { inputTokens: 2, outputTokens: 1 }],
+    [
+      "Groq's wrapper",
+      { x_groq: { id: "r", usage: { prompt_tokens: 2, completion_tokens: 1, queue_time: 0.1 } } },
+      { inputTokens: 2, outputTokens: 1 },
+    ],
     ["input alone", { prompt_tokens: 9, total_tokens: 9 }, { inputTokens: 9 }],
   ];
   test.each(rows)("%s", (_what, wire, usage) => {
@@ -71,7 +88,9 @@ describe("readChatUsage clamps and flags", () => {
     const wire = fc.record({
       prompt_tokens: number, completion_tokens: number, total_tokens: number, prompt_cache_hit_tokens: number,
       cache_creation_input_tokens: number, cache_creation: fc.record({ ephemeral_1h_input_tokens: number }),
-      prompt_tokens_details: fc.option(fc.record({ cached_tokens: number, cache_write_tokens: number, audio_tokens: number, image_tokens: number })),
+      prompt_tokens_details: fc.option(fc.record({
+        cached_tokens: number, cache_write_tokens: number, audio_tokens: number, image_tokens: number,
+      })),
       completion_tokens_details: fc.option(fc.record({ reasoning_tokens: number, audio_tokens: number, image_tokens: number })),
     }, { requiredKeys: [] });
     fc.assert(fc.property(wire, (value) => {

@@ -38,15 +38,27 @@ describe("requests survive decode(encode(x))", () => {
     })],
     ["citations", "messages[0].content[0].citations", (request) => ({
       ...request,
-      messages: [{ role: "user", parts: [{ type: "document", source: { type: "base64", mediaType: "application/pdf", data: "AAAA" }, citations: true }] }],
+      messages: [
+        {
+          role: "user",
+          parts: [{ type: "document", source: { type: "base64", mediaType: "application/pdf", data: "AAAA" }, citations: true }],
+        },
+      ],
     })],
     ["document context", "messages[0].content[0].context", (request) => ({
       ...request,
-      messages: [{ role: "user", parts: [{ type: "document", source: { type: "base64", mediaType: "application/pdf", data: "AAAA" }, context: "c" }] }],
+      messages: [
+        {
+          role: "user",
+          parts: [{ type: "document", source: { type: "base64", mediaType: "application/pdf", data: "AAAA" }, context: "c" }],
+        },
+      ],
     })],
     ["thoughts that the upstream refuses", "messages[1].content[0]", (request) => ({
       ...request,
-      messages: [{ role: "user", parts: [] }, { role: "assistant", parts: [{ type: "reasoning", text: "t" }, { type: "text", text: "a" }] }],
+      messages: [
+        { role: "user", parts: [] }, { role: "assistant", parts: [{ type: "reasoning", text: "t" }, { type: "text", text: "a" }] },
+      ],
     })],
     ["tool examples", "tools[0].input_examples", (request) => ({
       ...request, tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} }, inputExamples: [{}] }],
@@ -54,11 +66,17 @@ describe("requests survive decode(encode(x))", () => {
     ["a hosted tool of another dialect", "tools[0]", (request) => ({
       ...request, tools: [{ type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } }],
     })],
-    ["fields of another dialect", "container", (request) => ({ ...request, extensions: { dialect: "anthropic-messages", fields: { container: "c" } } })],
+    [
+      "fields of another dialect",
+      "container",
+      (request) => ({ ...request, extensions: { dialect: "anthropic-messages", fields: { container: "c" } } }),
+    ],
     ["a fifth stop text", "stop[4]", (request) => ({ ...request, stop: ["a", "b", "c", "d", "e"] })],
     ["a prompt cache key", "prompt_cache_key", (request) => ({ ...request, promptCaching: { key: "k" } })],
   ];
-  const plain: CanonicalRequest = { dialect: "anthropic-messages", model: "m", stream: false, messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }] };
+  const plain: CanonicalRequest = {
+    dialect: "anthropic-messages", model: "m", stream: false, messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
+  };
   test.each(extras)("%s is declared as lost", (_what, field, change) => {
     const { losses } = openaiChat.encodeRequest(change(plain), { upstreamModel: "m", stream: false, providerId: "acme" });
     expect(losses.map((loss) => loss.field)).toEqual([field]);
@@ -143,7 +161,9 @@ function comparable(response: CanonicalResponse): unknown {
       ...choice,
       said: parts.filter((part) => part.type !== "reasoning"),
       thoughts: parts.flatMap((part) => (part.type === "reasoning" ? [part.text ?? part.summary?.join("") ?? ""] : [])).join(""),
-      seals: parts.flatMap((part) => (part.type === "reasoning" ? [part.signature, part.encrypted] : [])).filter((seal) => seal !== undefined),
+      seals: parts.flatMap(
+        (part) => (part.type === "reasoning" ? [part.signature, part.encrypted] : []),
+      ).filter((seal) => seal !== undefined),
     })),
   };
 }

@@ -105,7 +105,9 @@ test("a usual body is checked in microseconds", () => {
   const body: Record<string, unknown> = {
     model: "acme/large", temperature: 0.7, stream: true, max_tokens: 500, stream_options: { include_usage: true }, user: "u-1",
     messages: [
-      { role: "system", content: "x".repeat(300) }, { role: "user", content: "y".repeat(300) }, { role: "assistant", content: "z".repeat(300) },
+      { role: "system", content: "x".repeat(300) }, { role: "user", content: "y".repeat(300) }, {
+        role: "assistant", content: "z".repeat(300),
+      },
     ],
   };
   const rounds = 200_000;

@@ -91,7 +91,9 @@ function checkStop(stop: unknown): void {
 function checkTools(body: Fields): void {
   const { tools } = body;
   if (tools !== undefined && tools !== null) {
-    if (!Array.isArray(tools)) throw badRequest("tools", "must be an array of tools such as {\"type\": \"function\", \"function\": {...}}.");
+    if (!Array.isArray(tools)) throw badRequest(
+      "tools", "must be an array of tools such as {\"type\": \"function\", \"function\": {...}}.",
+    );
     for (let index = 0; index < tools.length; index += 1) {
       const tool: unknown = tools[index];
       if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a type.");
