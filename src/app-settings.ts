@@ -18,6 +18,8 @@ export interface AppSettings {
   sandbox: boolean | "auto";
   plans: Readonly<Record<string, { perMinute?: number | undefined } | undefined>>;
   bootstrap: BootstrapSettings;
+  /** How long generation records are kept, in days. */
+  generationDays: number;
   trustProxy: TrustedProxies;
   disconnect: DisconnectPolicy;
   /** Metrics have a port of their own, so they are not served beside the API. */

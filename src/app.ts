@@ -32,6 +32,7 @@ import { createTargetLookup, isServable } from "./inference/upstream-targets.ts"
 import { UpstreamClient } from "./inference/upstream/upstream-client.ts";
 import { generationInsert } from "./insights/generation-record.ts";
 import { GenerationStore, type GenerationTables } from "./insights/generation-store.ts";
+import { Retention } from "./insights/retention.ts";
 import { observeErrors, observeInference } from "./observe.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
@@ -87,6 +88,11 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   };
   tools.metrics.watchHoldsOpen(() => account.ledger.openHoldCount);
   tools.metrics.watchCommitQueuePending(() => storage.commits.pendingCount);
+  const retention = new Retention({
+    generations: dependencies.generations, clock, keepDays: settings.generationDays, workspaceIds: () => account.ledger.book.workspaceIds(),
+    onError: (error) => tools.logger.error({ err: error }, "old generation records could not be deleted"),
+  });
+  retention.start();
   const addressOf = clientAddressReader(settings.trustProxy);
   const compiled = compileRoutes({
     endpoints, dependencies, directory: account.directory, counters: account.counters, clock,
@@ -103,6 +109,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
     async close() {
       clearInterval(expiry);
+      await retention.stop();
       inference.keepAlive.stop();
       inference.upstream.close();
       await sandbox?.stop();

@@ -34,6 +34,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     sandbox: configuration.sandbox.enabled,
     plans: configuration.plans,
     bootstrap: configuration.bootstrap,
+    generationDays: configuration.retention.generationsDays,
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
     metricsElsewhere: configuration.metricsPort !== undefined,

@@ -28,10 +28,16 @@ export function pricedUsageText(options: { original: string | undefined; metered
   const { original, metered, chargedNano } = options;
   const usable = original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
   const base = usable ? original : JSON.stringify(chatUsage(metered));
-  const edits = new Map<string, string | undefined>([["cost", JSON.stringify(usdFromNano(chargedNano))]]);
-  edits.set("cost_details", metered.providerCostUsd === undefined
-    ? undefined
-    : JSON.stringify({ upstream_inference_cost: metered.providerCostUsd }));
-  if (!base.includes('"cost_details"') && metered.providerCostUsd === undefined) edits.delete("cost_details");
-  return editMembers(base, edits);
+  const cost = JSON.stringify(usdFromNano(chargedNano));
+  // The usual usage has no cost of the provider's, so ours is simply its last member.
+  if (base.endsWith("}") && base.length > 2 && !base.includes('"cost')) {
+    const details = metered.providerCostUsd === undefined ? "" : `,"cost_details":${costDetails(metered.providerCostUsd)}`;
+    return `${base.slice(0, -1)},"cost":${cost}${details}}`;
+  }
+  return editMembers(base, new Map<string, string | undefined>([
+    ["cost", cost],
+    ["cost_details", metered.providerCostUsd === undefined ? undefined : costDetails(metered.providerCostUsd)],
+  ]));
 }
+
+const costDetails = (upstreamCostUsd: number): string => JSON.stringify({ upstream_inference_cost: upstreamCostUsd });

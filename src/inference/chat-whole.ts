@@ -1,4 +1,4 @@
-import { editMembers, scanMembers } from "../platform/lib/json-members.ts";
+import { editScanned, scanMembers } from "../platform/lib/json-members.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
 import { estimateUsage, readChatUsage } from "./dialects/openai-chat/read-usage.ts";
@@ -81,7 +81,8 @@ export function wholeAnswerText(answer: WholeAnswer, shown: {
   chargedNano: bigint;
   fallback: ModelFallback | undefined;
 }): string {
-  const usage = scanMembers(answer.text).find((member) => member.key === "usage");
+  const members = scanMembers(answer.text);
+  const usage = members.find((member) => member.key === "usage");
   const original = usage === undefined ? undefined : answer.text.slice(usage.valueStart, usage.valueEnd);
   const edits = new Map<string, string | undefined>([
     ["id", JSON.stringify(shown.id)],
@@ -89,5 +90,5 @@ export function wholeAnswerText(answer: WholeAnswer, shown: {
     ["usage", pricedUsageText({ original, metered: shown.metered, chargedNano: shown.chargedNano })],
   ]);
   for (const [key, value] of shown.fallback === undefined ? [] : fallbackMembers(shown.fallback)) edits.set(key, value);
-  return editMembers(answer.text, edits);
+  return editScanned(answer.text, members, edits);
 }

@@ -75,4 +75,19 @@ export class GenerationStore {
       detail,
     };
   }
+
+  /**
+   * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first, and
+   * tells how many went. Ids begin with the time, so the primary key finds them.
+   */
+  async deleteBefore({ workspaceId, beforeMs, limit }: { workspaceId: string; beforeMs: number; limit: number }): Promise<number> {
+    const oldestKept = `gen_${beforeMs.toString(16).padStart(12, "0")}`;
+    const oldest = await this.database.selectFrom("generations").select("id")
+      .where("workspace_id", "=", workspaceId).where("id", "<", oldestKept).orderBy("id").limit(limit).execute();
+    const last = oldest.at(-1);
+    if (last === undefined) return 0;
+    await this.database.deleteFrom("generations")
+      .where("workspace_id", "=", workspaceId).where("id", "<=", last.id).execute();
+    return oldest.length;
+  }
 }

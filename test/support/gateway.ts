@@ -45,7 +45,7 @@ export async function startGateway(changes: Partial<AppSettings> = {}): Promise<
     version: "0.0.0-test", storageUrl: `sqlite:${join(directory, "test.db")}`, durability: "process",
     encryptionKey: new Uint8Array(32).fill(7), environment: {}, providers: [], sandbox: false, plans: {},
     bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: 10_000_000_000n, plan: "enterprise" },
-    trustProxy: false, disconnect: "abort", metricsElsewhere: false, publicUrl: () => "http://127.0.0.1",
+    generationDays: 90, trustProxy: false, disconnect: "abort", metricsElsewhere: false, publicUrl: () => "http://127.0.0.1",
     ...changes,
   }, {
     logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),

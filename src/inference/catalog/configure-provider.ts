@@ -73,4 +73,6 @@ const timeoutsOf = (
   firstTokenMs: timeouts?.first_token ?? base.firstTokenMs,
   idleMs: timeouts?.idle ?? base.idleMs,
   totalMs: timeouts?.total ?? base.totalMs,
+  // A whole answer begins when it is finished, so only a bound that the operator set applies to its beginning.
+  ...(timeouts?.first_token === undefined ? {} : { wholeAnswerMs: timeouts.first_token }),
 });

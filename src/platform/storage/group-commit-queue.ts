@@ -41,6 +41,9 @@ interface FlushWaiter {
   resolve: () => void;
 }
 
+/** After everything that this turn of the event loop has read was worked off. */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An
  * idle queue writes at the end of the current microtask run, so a lone unit waits for nothing.
@@ -99,11 +102,14 @@ export class GroupCommitQueue implements CommitQueue {
 
   async #drain(): Promise<void> {
     this.#draining = true;
-    await null;
+    await endOfTurn();
     while (this.#waiting.length > 0) {
       const ready = this.#writer.whenReady();
       if (ready) await ready;
-      else await this.#writeBatch();
+      else {
+        await this.#writeBatch();
+        await endOfTurn();
+      }
     }
     this.#draining = false;
   }

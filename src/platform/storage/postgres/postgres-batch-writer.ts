@@ -17,7 +17,7 @@ export interface PostgresBatchWriterOptions {
   statements: CommitStatements;
   typeOf: ColumnTypes;
   clock: Clock;
-  /** How long a batch that the database cannot take now is tried again. */
+  /** How long a batch is tried again that the database did not take. */
   retryForMs: number;
 }
 
@@ -64,26 +64,33 @@ export class PostgresBatchWriter implements BatchWriter {
     const parameters = commitParameters(this.#options.statements, units);
     const deadlineMs = clock.monotonicMs() + retryForMs;
     for (;;) {
-      if (await this.#attempt(parameters)) return;
-      if (clock.monotonicMs() > deadlineMs) throw new StorageUnavailableError(`the database did not take the commit within ${retryForMs} ms`);
+      const outcome = await this.#attempt(parameters);
+      if (outcome === "committed") return;
+      if (outcome === "busy" && clock.monotonicMs() > deadlineMs) {
+        throw new StorageUnavailableError(`the database did not take the commit within ${retryForMs} ms`);
+      }
     }
   }
 
-  /** True when the batch is committed, false when nothing of it stands and it may be tried again. */
-  async #attempt(parameters: readonly string[]): Promise<boolean> {
+  /**
+   * Unless it is committed, nothing of the batch stands: `busy` when the database did not take it, and
+   * `lost` when the session went away under it. Finding that out may have taken an outage, and now
+   * the database is back: so a lost batch is worth another attempt whatever the time.
+   */
+  async #attempt(parameters: readonly string[]): Promise<"committed" | "busy" | "lost"> {
     const nowMs = this.#options.clock.nowMs();
     const id = timeOrderedHex(nowMs);
     try {
       const values = [id, nowMs, this.#forgettableId, ...parameters];
       await this.#options.session.query({ name: "commit-batch", text: this.#text, values });
     } catch (error) {
-      if (error instanceof SessionLostError && error.sent) return this.#wasCommitted(id);
+      if (error instanceof SessionLostError && error.sent) return (await this.#wasCommitted(id)) ? "committed" : "lost";
       if (!(error instanceof SessionLostError) && failureKindOf(error) !== "passing") throw error;
       await delay(askAgainMs);
-      return false;
+      return "busy";
     }
     this.#forgettableId = id;
-    return true;
+    return "committed";
   }
 
   /**

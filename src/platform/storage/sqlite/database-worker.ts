@@ -1,5 +1,5 @@
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
-import type { QueryRows, WorkerRequest, WorkerResponse } from "./worker-protocol.ts";
+import { restedMessage, restsAfter, type QueryRows, type WorkerRequest, type WorkerResponse } from "./worker-protocol.ts";
 
 /** A request without its id, each kind apart. */
 type RequestBody = WorkerRequest extends infer Request
@@ -18,13 +18,15 @@ export class DatabaseWorker {
   readonly #worker: Worker;
   readonly #waiters = new Map<number, Waiter>();
   #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
+  #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
   #failure: StorageUnavailableError | undefined;
 
   constructor() {
     this.#worker = new Worker(new URL("./worker.ts", import.meta.url).href);
     this.#worker.onmessage = ({ data }: MessageEvent<string | WorkerResponse>) => {
-      if (typeof data === "string") this.#settleBatch(data);
+      if (data === restedMessage) this.#rest?.resolve();
+      else if (typeof data === "string") this.#settleBatch(data);
       else this.#settle(data);
     };
     this.#worker.onerror = (event) => this.#fail(event.message);
@@ -41,10 +43,16 @@ export class DatabaseWorker {
     });
   }
 
-  /** Sends a batch as JSON and resolves to the reply; one batch at a time. */
-  applyBatch(json: string): Promise<string> {
+  /** Resolves when the thread has rested from the last batch; undefined when it is not resting. */
+  whenRested(): Promise<void> | undefined {
+    return this.#rest?.over;
+  }
+
+  /** Sends a batch of so many units as JSON and resolves to the reply; one batch at a time. */
+  applyBatch(json: string, unitCount: number): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#failure) throw this.#failure;
+      if (restsAfter(unitCount)) this.#beginRest();
       this.#batch = { resolve, reject };
       this.#worker.postMessage(json);
     });
@@ -55,6 +63,15 @@ export class DatabaseWorker {
     if (!this.#failure) await this.request({ kind: "close" });
     this.#fail("the storage is closed");
     this.#worker.terminate();
+  }
+
+  #beginRest(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const rest = { over: promise, resolve: () => {
+      if (this.#rest === rest) this.#rest = undefined;
+      resolve();
+    } };
+    this.#rest = rest;
   }
 
   #settleBatch(reply: string): void {
@@ -75,5 +92,6 @@ export class DatabaseWorker {
     this.#waiters.clear();
     this.#batch?.reject(this.#failure);
     this.#batch = undefined;
+    this.#rest?.resolve();
   }
 }

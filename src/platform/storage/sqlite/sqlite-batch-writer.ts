@@ -16,14 +16,14 @@ export class SqliteBatchWriter implements BatchWriter {
     this.#turn = turn;
   }
 
-  whenReady(): undefined {
-    return undefined;
+  whenReady(): Promise<void> | undefined {
+    return this.#writer.whenRested();
   }
 
   async write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
     const json = JSON.stringify(units);
     const reply = await new Promise<string>((resolve, reject) => {
-      this.#turn.whenFree(() => this.#writer.applyBatch(json).then(resolve, reject));
+      this.#turn.whenFree(() => this.#writer.applyBatch(json, units.length).then(resolve, reject));
     });
     return reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
   }

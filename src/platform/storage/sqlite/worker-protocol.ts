@@ -46,5 +46,17 @@ export interface WorkerResponse {
  */
 export type BatchRefusal = [index: number, message: string, code: string];
 
+/**
+ * After a batch of several units the thread rests for a moment, so that the next batch is a larger one:
+ * a commit costs the same whether it holds two units or twenty. A lone unit is followed by no rest.
+ */
+export const restsAfter = (unitCount: number): boolean => unitCount > 1;
+
+/** How long the rest takes, in milliseconds; a commit that survives power loss takes about as long. */
+export const restMs = 0.25;
+
+/** What the thread says when its rest is over; no JSON text and no refusals look like it. */
+export const restedMessage = "rested";
+
 /** Lock file beside the database is held by another process. */
 export const databaseInUseCode = "SWITCHYARD_DATABASE_IN_USE";

@@ -9,7 +9,7 @@ import { BatchApplier } from "./batch-applier.ts";
 import { engineErrorOf } from "./engine-error.ts";
 import { QueryRunner } from "./query-runner.ts";
 import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
-import type { OpenRequest, QueryRows, WorkerRequest, WorkerResponse } from "./worker-protocol.ts";
+import { restedMessage, restMs, restsAfter, type OpenRequest, type QueryRows, type WorkerRequest, type WorkerResponse } from "./worker-protocol.ts";
 
 declare const self: Worker;
 
@@ -29,8 +29,8 @@ class DatabaseThread {
     }
   }
 
-  applyBatch(json: string): string {
-    const refusals = this.#opened(this.#applier).apply(JSON.parse(json) as PackedUnit[]);
+  applyBatch(units: readonly PackedUnit[]): string {
+    const refusals = this.#opened(this.#applier).apply(units);
     return refusals.length === 0 ? "" : JSON.stringify(refusals);
   }
 
@@ -71,6 +71,18 @@ function respond(request: WorkerRequest): WorkerResponse {
   }
 }
 
+const sleepCell = new Int32Array(new SharedArrayBuffer(4));
+
+/** Answers a batch at once, and rests only then. */
+function takeBatch(json: string): void {
+  const units = JSON.parse(json) as PackedUnit[];
+  self.postMessage(thread.applyBatch(units));
+  if (!restsAfter(units.length)) return;
+  Atomics.wait(sleepCell, 0, 0, restMs);
+  self.postMessage(restedMessage);
+}
+
 self.onmessage = ({ data }: MessageEvent<string | WorkerRequest>) => {
-  self.postMessage(typeof data === "string" ? thread.applyBatch(data) : respond(data));
+  if (typeof data === "string") takeBatch(data);
+  else self.postMessage(respond(data));
 };

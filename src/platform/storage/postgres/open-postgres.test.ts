@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { Client } from "pg";
+import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
+import { CuttingProxy } from "../../../../test/support/cutting-proxy.ts";
+import { freshDatabase } from "../../../../test/support/postgres.ts";
+import { entryUnit, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
+import { openStorage } from "../open-storage.ts";
+import type { Storage } from "../storage.ts";
+import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
+
+commitQueueSuite("Postgres", freshDatabase);
+
+describe("Postgres behind an unreliable network", () => {
+  let directUrl: string;
+  let proxy: CuttingProxy;
+  let storage: Storage<SampleSchema>;
+  let onWarning: () => void;
+
+  beforeEach(async () => {
+    directUrl = await freshDatabase();
+    const { hostname, port } = new URL(directUrl);
+    proxy = new CuttingProxy({ host: hostname, port: Number(port) });
+    const url = Object.assign(new URL(directUrl), { port: String(await proxy.listen()) }).href;
+    onWarning = () => {};
+    const logger = { info: () => {}, warn: () => onWarning(), error: () => {} };
+    storage = await openStorage<SampleSchema>({ ...sampleOptions, url, logger, commitTimeoutMs: 500, lockTimeoutMs: 0 });
+    // The statement is prepared on its first use; from then on a commit is one message.
+    await storage.commits.commit(entryUnit("first", 1));
+  }, 30_000);
+
+  afterEach(async () => {
+    proxy.mode = "pass";
+    await storage.close();
+    await proxy.close();
+  });
+
+  async function query(text: string): Promise<Record<string, unknown>[]> {
+    const client = new Client({ connectionString: directUrl });
+    await client.connect();
+    const { rows } = await client.query<Record<string, unknown>>(text);
+    await client.end();
+    return rows;
+  }
+
+  const entryIds = async () => (await query("select id from entries order by id")).map(({ id }) => id);
+  const isCommit = (request: Buffer) => request.includes("second");
+
+  /** Cuts once: the connection that follows passes. */
+  function cutOnce(mode: "lose-request" | "lose-answer"): void {
+    proxy.mode = mode;
+    proxy.cutWhen = (request) => {
+      if (!isCommit(request)) return false;
+      if (mode === "lose-request") proxy.mode = "pass";
+      else queueMicrotask(() => (proxy.mode = "pass"));
+      return true;
+    };
+  }
+
+  test.each(["lose-request", "lose-answer"] as const)("%s: the commit stands once", async (mode) => {
+    cutOnce(mode);
+    await storage.commits.commit(entryUnit("second", 2));
+    expect(await entryIds()).toEqual(["first", "second"]);
+    expect(await query("select amount from totals")).toEqual([{ amount: "3" }]);
+  });
+
+  test("marks of batches do not pile up", async () => {
+    for (let index = 0; index < 20; index++) await storage.commits.commit(entryUnit(`entry-${index}`, 1));
+    expect(await query("select count(*) from commit_batches")).toEqual([{ count: "1" }]);
+  });
+
+  test("commits under a server that keeps ending the session stand once each", async () => {
+    const ends = (async () => {
+      for (let round = 0; round < 10; round++) {
+        await query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'switchyard%'");
+      }
+    })();
+    const commits: Promise<void>[] = [];
+    for (let index = 0; index < 400; index++) {
+      commits.push(storage.commits.commit(entryUnit(`entry-${index}`, 1)));
+      if (index % 8 === 0) await Bun.sleep(0);
+    }
+    const outcomes = await Promise.allSettled(commits);
+    await ends;
+    const committed = outcomes.filter(({ status }) => status === "fulfilled").length;
+    expect(committed).toBeGreaterThan(0);
+    expect(await query("select count(*)::int as entries from entries")).toEqual([{ entries: committed + 1 }]);
+    expect(await query("select entries::int as entries from totals")).toEqual([{ entries: committed + 1 }]);
+  }, 20_000);
+
+  test("while the database is down commits are refused after their time; one that was under way is settled afterwards", async () => {
+    proxy.mode = "refuse";
+    const undecided = storage.commits.commit(entryUnit("second", 2));
+    await Promise.resolve();
+    proxy.cutAll();
+    const startMs = performance.now();
+    const refused = await storage.commits.commit(entryUnit("third", 3)).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StorageUnavailableError);
+    expect(performance.now() - startMs).toBeGreaterThan(400);
+    expect(await storage.isHealthy()).toBe(false);
+    proxy.mode = "pass";
+    await undecided;
+    expect(await entryIds()).toEqual(["first", "second"]);
+    await storage.commits.commit(entryUnit("fourth", 4));
+    expect(await query("select amount from totals")).toEqual([{ amount: "7" }]);
+    expect(await storage.isHealthy()).toBe(true);
+  }, 20_000);
+
+  test("a storage that is closed while the database is down does not wait for ever", async () => {
+    proxy.mode = "refuse";
+    const undecided = storage.commits.commit(entryUnit("second", 2)).catch((error: unknown) => error);
+    await Promise.resolve();
+    proxy.cutAll();
+    await storage.close();
+    expect(await undecided).toBeInstanceOf(StorageUnavailableError);
+  }, 20_000);
+
+  test("a connection that is dead without a word is replaced, and what it carried stands once", async () => {
+    proxy.mode = "lose-request";
+    proxy.cutWhen = (request) => {
+      if (isCommit(request)) proxy.mode = "freeze";
+      return false;
+    };
+    const lost = Promise.withResolvers<void>();
+    onWarning = lost.resolve;
+    const commit = storage.commits.commit(entryUnit("second", 2));
+    await lost.promise;
+    proxy.mode = "pass";
+    await commit;
+    expect(await entryIds()).toEqual(["first", "second"]);
+  }, 20_000);
+});
+
+describe("one gateway to a database", () => {
+  test("a second one is refused, and told who is there", async () => {
+    const url = await freshDatabase();
+    const first = await openStorage({ ...sampleOptions, url });
+    const error = await openStorage({ ...sampleOptions, url, lockTimeoutMs: 0 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StorageInUseError);
+    expect(String(error)).toMatch(/another gateway uses this database \(process \d+ from 127\.0\.0\.1 since /);
+    await first.close();
+  }, 30_000);
+
+  test("a successor waits for its predecessor to go", async () => {
+    const url = await freshDatabase();
+    const first = await openStorage({ ...sampleOptions, url });
+    const second = openStorage({ ...sampleOptions, url });
+    await first.close();
+    await (await second).close();
+  }, 30_000);
+
+  test("a server that is not there is named without its password", async () => {
+    const error = await openStorage({ ...sampleOptions, url: "postgres://user:hidden@127.0.0.1:1/x" }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StorageUnavailableError);
+    expect(String(error)).toContain("cannot open the Postgres database at 127.0.0.1:1");
+    expect(String(error)).not.toContain("hidden");
+  });
+
+  test("a statement for a column that does not exist fails the start", async () => {
+    const commitStatements = { inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }], adds: [] };
+    const error = await openStorage({ ...sampleOptions, url: await freshDatabase(), commitStatements }).catch((reason: unknown) => reason);
+    expect(String(error)).toContain("entries.acount");
+  }, 30_000);
+});

@@ -1,0 +1,77 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
+import { entryUnit, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
+import { openStorage } from "../open-storage.ts";
+import type { Storage } from "../storage.ts";
+import { StorageInUseError } from "../storage-error.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-sqlite-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let databaseCount = 0;
+const freshPath = () => join(root, `${++databaseCount}.db`);
+const open = (path: string) => openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
+
+commitQueueSuite("SQLite", async () => `sqlite:${freshPath()}`);
+
+describe("the embedded database", () => {
+  const pragma = async (storage: Storage<SampleSchema>, name: string) => {
+    const { rows } = await storage.database.transaction().execute((transaction) => sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(transaction));
+    return Object.values(rows[0] ?? {})[0];
+  };
+
+  test.each([["power", 2], ["process", 1]] as const)("durability %s sets synchronous to %i, in WAL mode", async (durability, synchronous) => {
+    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, durability });
+    expect(await pragma(storage, "synchronous")).toBe(synchronous);
+    expect(await pragma(storage, "journal_mode")).toBe("wal");
+    expect(await pragma(storage, "foreign_keys")).toBe(1);
+    await storage.close();
+  });
+
+  test("reads go on beside a transaction that writes, and see none of it", async () => {
+    const storage = await open(freshPath());
+    await storage.database.transaction().execute(async (transaction) => {
+      await transaction.insertInto("notes").values({ id: "a", text: null, weight: null }).execute();
+      expect(await storage.database.selectFrom("notes").selectAll().execute()).toEqual([]);
+      expect(await transaction.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
+    });
+    expect(await storage.database.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
+    await storage.close();
+  });
+
+  test("more statements than the cache holds are served", async () => {
+    const storage = await open(freshPath());
+    for (let width = 1; width <= 300; width++) {
+      const ids = Array.from({ length: width }, (_, index) => `id-${index}`);
+      expect(await storage.database.selectFrom("notes").select("id").where("id", "in", ids).execute()).toEqual([]);
+    }
+    await storage.close();
+  });
+
+  test("a second gateway on the same file is refused, under any of its names", async () => {
+    const path = freshPath();
+    const first = await open(path);
+    const alias = freshPath();
+    symlinkSync(path, alias);
+    for (const name of [path, alias]) {
+      const error = await open(name).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(StorageInUseError);
+      expect(String(error)).toContain("another gateway process uses");
+    }
+    await first.commits.commit(entryUnit("a", 1));
+    await first.close();
+    const second = await open(path);
+    expect(await second.isHealthy()).toBe(true);
+    await second.close();
+  });
+
+  test("a statement for a column that does not exist fails the start, not the first charge", async () => {
+    const commitStatements = { inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }], adds: [] };
+    const error = await openStorage({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitStatements }).catch((reason: unknown) => reason);
+    expect(String(error)).toContain("acount");
+  });
+});
