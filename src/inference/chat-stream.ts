@@ -95,6 +95,8 @@ export class ChatStream implements FrameSource {
 
   /** The next frames; pings while the upstream is silent. */
   async next(): Promise<string | undefined> {
+    // A client that left before its answer began leaves the upstream to whoever drains it.
+    if (this.clientGone) return undefined;
     if (this.pending !== "") return this.take();
     if (this.ended) return undefined;
     this.pulled ??= this.pull();
@@ -287,7 +289,7 @@ export class ChatStream implements FrameSource {
     } catch {
       // What was delivered until here is what there is to settle.
     }
-    this.options.response.abort();
+    if (!this.ended) this.options.response.abort();
     await this.close("cancelled");
   }
 

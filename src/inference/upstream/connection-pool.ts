@@ -1,5 +1,6 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { Connection, type Origin } from "./connection.ts";
+import type { Lifeline } from "./lifeline.ts";
 
 const idleDefaultMs = 30_000;
 const idleConnectionsPerOriginMax = 1_024;
@@ -30,10 +31,13 @@ export class ConnectionPool {
     return undefined;
   }
 
-  /** Opens a connection; rejects with an `UpstreamFailure`. */
-  open(origin: { origin: Origin; key: string }, timeoutMs: number): Promise<Connection> {
+  /** Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves meanwhile. */
+  open(origin: { origin: Origin; key: string }, options: { timeoutMs: number; lifeline: Lifeline }): Promise<Connection> {
     this.openCount += 1;
-    return new Connection(origin, this.release).open(timeoutMs);
+    const connection = new Connection(origin, this.release);
+    const opened = connection.open(options.timeoutMs);
+    options.lifeline.attach(connection);
+    return opened;
   }
 
   /** Shortens the trust in an idle connection to what the upstream's `Keep-Alive: timeout=N` says. */

@@ -110,6 +110,11 @@ export class Connection {
     return promise;
   }
 
+  /** Gives up on a connection that is still being opened. */
+  abort(): void {
+    if (!this.closed) this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
+  }
+
   /** Sends one request, head and body already in wire form. */
   send(wire: string | Uint8Array, listener: ExchangeListener): void {
     this.listener = listener;

@@ -10,13 +10,15 @@ export interface Abortable {
 export class Lifeline {
   private current: Abortable | undefined;
   private gone = false;
+  private readonly aborts: boolean;
 
   /** `aborts` is false where the policy is to read on although the client has left. */
   constructor(signal: AbortSignal | undefined, options: { aborts: boolean }) {
+    this.aborts = options.aborts;
     if (signal === undefined) return;
     const onAbort = (): void => {
       this.gone = true;
-      if (options.aborts) this.current?.abort();
+      if (this.aborts) this.current?.abort();
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
@@ -27,8 +29,10 @@ export class Lifeline {
     return this.gone;
   }
 
+  /** Ties what is under way to the client; it is given up at once when the client has left already. */
   attach(abortable: Abortable): void {
     this.current = abortable;
+    if (this.gone && this.aborts) abortable.abort();
   }
 
   release(): void {

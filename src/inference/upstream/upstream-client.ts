@@ -73,6 +73,7 @@ export class UpstreamClient {
    * closed before any byte of the answer came is replaced once by a new one (RFC 9112, 9.3.1).
    */
   async send(request: UpstreamRequest): Promise<UpstreamResponse> {
+    if (request.lifeline.clientGone) throw abandoned();
     const wire = requestWire(request);
     const idle = this.pool.takeIdle(request.target.originKey);
     if (idle !== undefined) {
@@ -85,10 +86,13 @@ export class UpstreamClient {
       }
     }
     const { target } = request;
-    const connection = await this.pool.open({ origin: target.origin, key: target.originKey }, request.connectTimeoutMs);
+    const connection = await this.pool.open(
+      { origin: target.origin, key: target.originKey },
+      { timeoutMs: request.connectTimeoutMs, lifeline: request.lifeline },
+    );
     if (request.lifeline.clientGone) {
       connection.destroy();
-      throw new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
+      throw abandoned();
     }
     return this.answer(this.exchangeOn(connection, request), wire, request);
   }
@@ -116,6 +120,8 @@ export class UpstreamClient {
     };
   }
 }
+
+const abandoned = (): UpstreamFailure => new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
 
 /** The answer's body without its coding. A coding that nobody understands ends the exchange. */
 function bodyOf(exchange: Exchange, encoding: string | undefined): ByteSource {
