@@ -40,7 +40,8 @@ const bootstrapTransferId = "txn_bootstrap_credits";
 
 /**
  * Makes the first workspace and what the environment asks for, each only if it is absent. Without a
- * key from the environment the first start mints one, whose secret is returned to be shown once.
+ * key from the environment the first start mints one, whose secret is returned to be shown once. An
+ * operator who deletes every key is not given another one by the next start.
  */
 export async function bootstrap(
   deps: BootstrapDependencies,

@@ -80,6 +80,11 @@ export class LlmKeyStore {
     return row !== undefined;
   }
 
+  /** Whether any key was ever made, deleted or not. */
+  async wereAnyMade(): Promise<boolean> {
+    return (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !== undefined;
+  }
+
   async insert(key: LlmKey): Promise<void> {
     await this.database.insertInto("llm_keys").values({
       id: key.id,

@@ -4,16 +4,16 @@ import type { CredentialDirectory } from "./credential-directory.ts";
 import type { LlmKeyStore } from "./llm-key-store.ts";
 import type { ManagementKeyStore } from "./management-key-store.ts";
 
-/** Fills the directory from the database; tells the workspaces and whether any key exists. */
+/** Fills the directory from the database; tells the workspaces and whether any LLM key was ever made. */
 export async function loadCredentials(
   directory: CredentialDirectory,
   stores: { workspaces: WorkspaceStore; llmKeys: LlmKeyStore; managementKeys: ManagementKeyStore },
 ): Promise<{ workspaces: Workspace[]; hasKeys: boolean }> {
-  const [workspaces, llmKeys, managementKeys] = await Promise.all([
-    stores.workspaces.loadAll(), stores.llmKeys.loadAll(), stores.managementKeys.loadAll(),
+  const [workspaces, llmKeys, managementKeys, hasKeys] = await Promise.all([
+    stores.workspaces.loadAll(), stores.llmKeys.loadAll(), stores.managementKeys.loadAll(), stores.llmKeys.wereAnyMade(),
   ]);
   for (const workspace of workspaces) directory.putWorkspace(workspace);
   for (const key of llmKeys) directory.putLlmKey(key);
   for (const key of managementKeys) directory.putManagementKey(key);
-  return { workspaces, hasKeys: llmKeys.length > 0 };
+  return { workspaces, hasKeys };
 }
