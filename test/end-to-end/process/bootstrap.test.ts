@@ -1,0 +1,155 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { pathsOf } from "../../../src/http/endpoint.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { at } from "../api/at.ts";
+import { getJson } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { queryDatabase } from "./support/query-database.ts";
+
+afterAll(endProcesses);
+
+const otherLlmKey = "sk-svc-v1-otherotherotherotherotherother";
+const otherManagementKey = "ak_other_management_key_with_all_scopes";
+
+/** What the bootstrap could have made, as the database has it. */
+async function recordsIn(dataDirectory: string) {
+  const path = join(dataDirectory, "switchyard.db");
+  const [workspaces, llmKeys, managementKeys, transfers] = await Promise.all([
+    queryDatabase(path, "select id, plan from workspaces"),
+    queryDatabase(path, "select id, name, hash from llm_keys order by created_at_ms, id"),
+    queryDatabase(path, "select id, name, hash from management_keys order by created_at_ms, id"),
+    queryDatabase(path, "select id, amount_nano, kind from transfers"),
+  ]);
+  return { workspaces, llmKeys, managementKeys, transfers };
+}
+
+describe("bootstrap variables", () => {
+  test("make keys, credits and a plan on the first start, and nothing on later ones", async () => {
+    const dataDirectory = temporaryDirectory();
+    const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
+    expect(first.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
+    expect(await getJson(first, "/credits")).toMatchObject({ balance: 10, topup_balance: 10, monthly_balance: 0, used: 0 });
+    expect(await getJson(first, "/keys", testManagementKey)).toMatchObject({ data: [{ name: "bootstrap" }] });
+    await first.terminate();
+    const made = await recordsIn(dataDirectory);
+    expect(made).toMatchObject({
+      workspaces: [{ plan: "enterprise" }], llmKeys: [{ name: "bootstrap" }], managementKeys: [{ name: "bootstrap" }],
+      transfers: [{ kind: "topup", amount_nano: 10_000_000_000 }],
+    });
+    for (const credits of ["10", "25", "0"]) {
+      const later = await startProcess({
+        dataDirectory,
+        environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_CREDITS: credits, SWITCHYARD_BOOTSTRAP_PLAN: "free" },
+      });
+      expect(await getJson(later, "/credits")).toMatchObject({ balance: 10, topup_balance: 10 });
+      await later.kill9();
+      expect(await recordsIn(dataDirectory)).toEqual(made);
+    }
+  });
+
+  test("add what is absent on a later start and leave what is there alone", async () => {
+    const dataDirectory = temporaryDirectory();
+    const plain = await startProcess({ dataDirectory });
+    const shown = plain.stdoutLines.map((line) => /sk-svc-v1-\S+$/.exec(line)?.[0]).find(Boolean) ?? "";
+    await plain.terminate();
+    const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
+    expect(await getJson(second, "/credits", shown)).toMatchObject({ balance: 10 });
+    expect(await getJson(second, "/credits", testLlmKey)).toMatchObject({ balance: 10 });
+    await second.terminate();
+    const third = await startProcess({
+      dataDirectory,
+      environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: otherLlmKey, SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: otherManagementKey },
+    });
+    for (const secret of [shown, testLlmKey, otherLlmKey]) expect(await getJson(third, "/credits", secret)).toMatchObject({ balance: 10 });
+    for (const secret of [testManagementKey, otherManagementKey]) expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
+  });
+
+  test("bring no key back that was changed or deleted meanwhile", async () => {
+    const dataDirectory = temporaryDirectory();
+    const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
+    await first.terminate();
+    const path = join(dataDirectory, "switchyard.db");
+    await queryDatabase(path, "update llm_keys set deleted_at_ms = 1");
+    await queryDatabase(path, "update management_keys set revoked_at_ms = 1");
+    const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
+    for (const secret of [testLlmKey, testManagementKey]) {
+      const response = await fetch(`${second.url}/api/v1/credits`, { headers: { authorization: `Bearer ${secret}` } });
+      expect(response.status).toBe(401);
+    }
+  });
+
+  test("choose the plan of the first workspace", async () => {
+    const gateway = await startProcess({ environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_PLAN: "go" } });
+    expect((await recordsIn(gateway.dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
+  });
+
+  test("top up from the start that names credits for the first time", async () => {
+    const dataDirectory = temporaryDirectory();
+    const { SWITCHYARD_BOOTSTRAP_CREDITS: credits, ...keys } = bootstrapVariables;
+    const first = await startProcess({ dataDirectory, environment: keys });
+    expect(await getJson(first, "/credits")).toMatchObject({ balance: 0 });
+    await first.terminate();
+    const second = await startProcess({ dataDirectory, environment: { ...keys, SWITCHYARD_BOOTSTRAP_CREDITS: credits } });
+    expect(await getJson(second, "/credits")).toMatchObject({ balance: 10 });
+  });
+});
+
+/** Secrets that products have shipped with, and forms that tell nothing. */
+const guesses = [
+  undefined, "", "Bearer", "Bearer undefined", "Bearer null", "Bearer admin", "Bearer 123456", "Bearer sk-1234", "Bearer sk-svc-v1-",
+  "Bearer $SWITCHYARD_KEY", `Bearer ${testLlmKey}`, `Bearer ${testManagementKey}`, "Basic cm9vdDoxMjM0NTY=",
+];
+
+describe("a first start without bootstrap variables", () => {
+  test("has one key, no management key, no credits, and answers 401 to whoever has no key", async () => {
+    const gateway = await startProcess();
+    const records = await recordsIn(gateway.dataDirectory);
+    expect(records).toMatchObject({ llmKeys: [{ name: "First key" }], managementKeys: [], transfers: [] });
+    expect(records.llmKeys).toHaveLength(1);
+    const guarded = endpoints.filter(({ access }) => !access.open && !access.anonymous);
+    expect(guarded.length).toBeGreaterThan(5);
+    const open: string[] = [];
+    for (const endpoint of guarded) {
+      for (const path of pathsOf(endpoint).map((pattern) => pattern.replaceAll(/:\w+/g, "x"))) {
+        for (const authorization of guesses) {
+          const response = await fetch(gateway.url + path, {
+            method: endpoint.method,
+            headers: authorization === undefined ? {} : { authorization },
+            ...(endpoint.method === "GET" ? {} : { body: "{}" }),
+          });
+          await response.body?.cancel();
+          if (response.status !== 401) open.push(`${endpoint.method} ${path} with ${authorization} answered ${response.status}`);
+        }
+      }
+    }
+    expect(open).toEqual([]);
+  });
+
+  test("gives no new key to an operator who deleted all of them", async () => {
+    const dataDirectory = temporaryDirectory();
+    const first = await startProcess({ dataDirectory });
+    await first.terminate();
+    await queryDatabase(join(dataDirectory, "switchyard.db"), "update llm_keys set deleted_at_ms = 1");
+    const second = await startProcess({ dataDirectory });
+    expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
+    expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
+  });
+
+  test("keeps no secret where another user of the machine can read it", async () => {
+    const dataDirectory = join(temporaryDirectory(), "made-by-the-gateway");
+    await startProcess({ dataDirectory, environment: bootstrapVariables });
+    const modeOf = (path: string): number => statSync(path).mode & 0o777;
+    expect(modeOf(dataDirectory)).toBe(0o700);
+    expect(modeOf(join(dataDirectory, "encryption.key"))).toBe(0o600);
+    const files = readdirSync(dataDirectory);
+    expect(files).toContain("switchyard.db-wal");
+    for (const name of files) {
+      const text = readFileSync(join(dataDirectory, name), "latin1");
+      for (const secret of [testLlmKey, testManagementKey]) expect([name, text.includes(secret)]).toEqual([name, false]);
+    }
+  });
+});

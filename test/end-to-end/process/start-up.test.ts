@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
+import { endProcesses, runProcess, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import { at } from "../api/at.ts";
+
+const hasCurl = Bun.which("curl") !== null;
+const hasIpv6 = Object.values(networkInterfaces()).flat().some((each) => each?.address === "::1");
+const keyLine = /^First key \(shown this once\): (sk-svc-v1-\S+)$/;
+
+/** What a user gets who pastes the last command of the announcement into a shell. */
+async function pasteCurlLine({ stdoutLines }: GatewayProcess, environment: Record<string, string> = {}): Promise<unknown> {
+  const command = stdoutLines.find((line) => line.startsWith("Try it: "))?.slice("Try it: ".length) ?? "no command was printed";
+  const shell = Bun.spawn(["sh", "-c", `${command} --silent --show-error`], {
+    stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"], ...environment },
+  });
+  const [text, complaint] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()]);
+  if (await shell.exited !== 0) throw new Error(`${command}\nsaid: ${complaint}`);
+  return JSON.parse(text);
+}
+
+const secretIn = (lines: readonly string[]): string | undefined => lines.map((line) => keyLine.exec(line)?.[1]).find((secret) => secret);
+
+const dataDirectory = temporaryDirectory();
+let first: { lines: readonly string[]; answer: unknown; secret: string };
+let second: GatewayProcess;
+
+beforeAll(async () => {
+  const gateway = await startProcess({ dataDirectory });
+  first = {
+    lines: gateway.stdoutLines,
+    answer: hasCurl ? await pasteCurlLine(gateway) : undefined,
+    secret: secretIn(gateway.stdoutLines) ?? "none was shown",
+  };
+  expect(await gateway.terminate()).toBe(0);
+  second = await startProcess({ dataDirectory });
+});
+afterAll(endProcesses);
+
+describe("a start", () => {
+  test("ends with one ready line, at a port of its own, and serves from then on", async () => {
+    for (const lines of [first.lines, second.stdoutLines]) {
+      expect(lines.filter((line) => line.startsWith("switchyard ready"))).toEqual([lines.at(-1) ?? ""]);
+      expect(lines.at(-1)).toMatch(/^switchyard ready http:\/\/127\.0\.0\.1:[1-9]\d{3,4}$/);
+    }
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+
+  test("on data that are there takes less than three seconds", () => {
+    console.log(`second start: ready after ${second.startMs.toFixed(0)} ms`);
+    expect(second.startMs).toBeLessThan(3_000);
+  });
+
+  test("shows the first key once, and only the first start does", () => {
+    expect(first.secret).toStartWith("sk-svc-v1-");
+    expect(first.lines.join("\n").split(first.secret)).toHaveLength(3);
+    expect(secretIn(second.stdoutLines)).toBeUndefined();
+    expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
+  });
+
+  test.skipIf(!hasCurl)("prints a command that answers as it stands, and later with the key in the shell", async () => {
+    expect(at(first.answer, "choices.0.message.content")).toBeString();
+    const later = await pasteCurlLine(second, { SWITCHYARD_KEY: first.secret });
+    expect(at(later, "choices.0.message.content")).toBeString();
+  });
+
+  test.skipIf(!hasIpv6)("writes a host of IPv6 in brackets", async () => {
+    const gateway = await startProcess({ environment: { HOST: "::1" } });
+    expect(gateway.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  });
+
+  test("listens where HOST and PORT say", async () => {
+    const gateway = await startProcess({ environment: { HOST: "0.0.0.0" } });
+    expect(gateway.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+    const { port } = gateway;
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    await gateway.terminate();
+    const again = await startProcess({ environment: { PORT: String(port) } });
+    expect(again.port).toBe(port);
+  });
+
+  test("prints the address that clients are told to use", async () => {
+    const gateway = await startProcess({ environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" } });
+    expect(gateway.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
+    expect(gateway.stdoutLines.find((line) => line.startsWith("Try it: "))).toContain("https://gateway.example.com/api/v1/chat/completions");
+  });
+
+  test("writes nothing but the announcement to stdout, and the log to stderr as JSON", async () => {
+    const lines = second.stderrText.split("\n").filter((line) => line !== "");
+    expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
+    expect(second.stdoutLines.every((line) => /^(Switchyard |No provider |Try it: |switchyard ready )/.test(line))).toBe(true);
+  });
+});
+
+describe("a second gateway on the same data", () => {
+  test("is refused in plain words while the first one goes on", async () => {
+    const refused = await runProcess({ dataDirectory });
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain("another gateway process uses");
+    expect(refused.stderr).toContain("stop it first, or give this one its own data directory");
+    expect(refused.stderr).not.toContain("    at ");
+    expect(refused.stdout).toBe("");
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+
+  test("starts as soon as the first one was killed", async () => {
+    const directory = temporaryDirectory();
+    const killed = await startProcess({ dataDirectory: directory });
+    await killed.kill9();
+    const next = await startProcess({ dataDirectory: directory });
+    expect((await fetch(`${next.url}/readyz`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,18 @@
+import { testLlmKey } from "../../../support/gateway.ts";
+import type { GatewayProcess } from "../../../support/process.ts";
+
+/** GETs a path below `/api/v1` and gives its JSON; the test fails where it is refused. */
+export async function getJson({ url }: GatewayProcess, path: string, secret: string = testLlmKey): Promise<unknown> {
+  const response = await fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${secret}` } });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`GET ${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Sends a chat request with the tests' key; fields named replace or add to a small one on `acme/large`. */
+export const postChat = ({ url }: GatewayProcess, changes: Record<string, unknown> = {}): Promise<Response> =>
+  fetch(`${url}/api/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], ...changes }),
+  });

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+import { TextLog } from "./text-log.ts";
+
+export interface ProcessOptions {
+  /** Variables of the gateway; nothing of the tests' own environment reaches it but where programs are found. */
+  environment?: Readonly<Record<string, string>>;
+  /** Text of the switchyard.yaml in the directory that the gateway is started in. */
+  yaml?: string;
+  /** Where it keeps its data; a fresh directory when absent. */
+  dataDirectory?: string;
+  /** What is run instead of `bun src/main.ts`. */
+  command?: readonly string[];
+}
+
+/** A gateway that runs as a process of its own. */
+export interface GatewayProcess {
+  /** `http://127.0.0.1:PORT`, from the ready line. */
+  url: string;
+  port: number;
+  child: Subprocess;
+  dataDirectory: string;
+  /** From the spawn to the ready line. */
+  startMs: number;
+  readonly stdoutLines: readonly string[];
+  readonly stderrText: string;
+  /** Resolves when stderr holds a text, at once when it already does; rejects when the process ends without it. */
+  stderrHas(text: string): Promise<void>;
+  /** Ends it as a power cut would, as far as the process is concerned. */
+  kill9(): Promise<void>;
+  /** Asks it to end and gives its exit code. */
+  terminate(): Promise<number>;
+}
+
+/** A process that ended by itself. */
+export interface EndedProcess {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+const mainPath = join(import.meta.dir, "..", "..", "src", "main.ts");
+const readyLine = /^switchyard ready (http:\/\/\S+)$/m;
+
+const children = new Set<Subprocess>();
+const directories = new Set<string>();
+process.on("exit", () => killAll());
+
+/** A directory of one's own, removed by `endProcesses`. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-process-"));
+  directories.add(directory);
+  return directory;
+}
+
+/** Ends what was started and removes its directories; for `afterAll` of every file that starts processes. */
+export async function endProcesses(): Promise<void> {
+  killAll();
+  await Promise.all([...children].map((child) => child.exited));
+  children.clear();
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  directories.clear();
+}
+
+function killAll(): void {
+  for (const child of children) child.kill("SIGKILL");
+}
+
+/** Starts a gateway on a free port; resolves at the ready line, rejects with its stderr when it ends before that. */
+export async function startProcess(options: ProcessOptions = {}): Promise<GatewayProcess> {
+  const startedMs = performance.now();
+  const { child, stdout, stderr, dataDirectory } = spawn(options);
+  await stdout.matches(readyLine).catch(async () => {
+    throw new Error(`the gateway ended with ${await child.exited} before it was ready:\n${stdout.text}${await stderr.complete}`);
+  });
+  const url = readyLine.exec(stdout.text)?.[1] ?? "";
+  return {
+    url, port: Number(new URL(url).port), child, dataDirectory, startMs: performance.now() - startedMs,
+    get stdoutLines() {
+      return stdout.text.trimEnd().split("\n");
+    },
+    get stderrText() {
+      return stderr.text;
+    },
+    stderrHas: (text) => stderr.has(text),
+    async kill9() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+    async terminate() {
+      child.kill("SIGTERM");
+      return child.exited;
+    },
+  };
+}
+
+/** Runs a gateway that is expected to end by itself. */
+export async function runProcess(options: ProcessOptions = {}): Promise<EndedProcess> {
+  const { child, stdout, stderr } = spawn(options);
+  const [exitCode, out, err] = await Promise.all([child.exited, stdout.complete, stderr.complete]);
+  return { exitCode, stdout: out, stderr: err };
+}
+
+function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOptions) {
+  const workingDirectory = temporaryDirectory();
+  if (yaml !== undefined) writeFileSync(join(workingDirectory, "switchyard.yaml"), yaml);
+  const data = dataDirectory ?? join(workingDirectory, "data");
+  const child = Bun.spawn([...(command ?? [process.execPath, mainPath])], {
+    cwd: workingDirectory,
+    env: {
+      PATH: process.env["PATH"], HOME: process.env["HOME"], BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+      PORT: "0", SWITCHYARD_DATA_DIR: data, ...environment,
+    },
+    stdin: "ignore", stdout: "pipe", stderr: "pipe",
+  });
+  children.add(child);
+  void child.exited.then(() => children.delete(child));
+  return { child, stdout: new TextLog(child.stdout), stderr: new TextLog(child.stderr), dataDirectory: data };
+}
