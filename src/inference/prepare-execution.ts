@@ -1,4 +1,6 @@
+import { brandHeader } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import type { CatalogSnapshot } from "./catalog/model.ts";
 import type { ChatCall } from "./chat-call.ts";
 import { maxOutputTokensOf, parametersOf } from "./chat-call.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
@@ -18,6 +20,15 @@ function assertModelAllowed(call: ChatCall, modelId: string): void {
   throw new GatewayError("forbidden", `This key may not use ${modelId}; its allowed_models do not list it.`, { param: "model" });
 }
 
+/** Backends named by header of which the catalog knows none are a mistake, not a condition that nobody meets. */
+function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): void {
+  const wanted = new Set(names.map((name) => name.toLowerCase()));
+  const known = [...catalog.providers.values()].some(({ id, name }) => wanted.has(id) || wanted.has(name.toLowerCase()));
+  if (known) return;
+  const header = brandHeader("Provider");
+  throw new GatewayError("unknown_provider", `${header} names no provider of the catalog: ${names.join(", ")}. GET /providers lists them.`, { param: header });
+}
+
 /** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
 const asksForTools = ({ tools, tool_choice: choice }: ChatCall["body"]): boolean =>
   (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
@@ -26,6 +37,7 @@ const asksForTools = ({ tools, tool_choice: choice }: ChatCall["body"]): boolean
 export function prepare(deps: InferenceDependencies, call: ChatCall): Execution {
   const { body } = call;
   const catalog = deps.catalog();
+  if (call.forcedProviders !== undefined) assertAnyKnown(catalog, call.forcedProviders);
   const fallbackIds = Array.isArray(body["models"]) ? (body["models"] as string[]) : [];
   const ids = [...new Set([String(body["model"]), ...fallbackIds])];
   const resolved = ids.map((id) => resolveModel(catalog, id));
