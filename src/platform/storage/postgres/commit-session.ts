@@ -94,9 +94,11 @@ export class CommitSession {
     abandon(client);
     if (this.#ending.signal.aborted) return;
     this.#options.logger.warn({ err: cause }, "the database session for commits was lost; reconnecting");
-    this.#opening = this.#reconnect().finally(() => {
-      this.#opening = undefined;
+    // A session that is lost again while this one ends has an opening of its own by then.
+    const opening = this.#reconnect().finally(() => {
+      if (this.#opening === opening) this.#opening = undefined;
     });
+    this.#opening = opening;
   }
 
   async #reconnect(): Promise<void> {

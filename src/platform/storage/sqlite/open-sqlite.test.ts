@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
-import { entryUnit, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
+import { entryUnit, noteInsert, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
-import { StorageInUseError } from "../storage-error.ts";
+import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -40,6 +40,33 @@ describe("the embedded database", () => {
       expect(await transaction.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
     });
     expect(await storage.database.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
+    await storage.close();
+  });
+
+  test("a transaction that holds the writer too long is rolled back, and the commits behind it go through", async () => {
+    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitTimeoutMs: 100 });
+    const committed = Promise.withResolvers<void>();
+    const stuck = storage.database.transaction().execute(async (transaction) => {
+      await transaction.insertInto("notes").values({ id: "a", text: null, weight: null }).execute();
+      storage.commits.commit(entryUnit("a", 1)).then(committed.resolve, committed.reject);
+      await committed.promise;
+      await transaction.insertInto("notes").values({ id: "b", text: null, weight: null }).execute();
+    });
+    expect(await stuck.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
+    await committed.promise;
+    expect(await storage.database.selectFrom("notes").selectAll().execute()).toEqual([]);
+    await storage.close();
+  });
+
+  test("a full disk is told apart from a refused unit, and nothing stands", async () => {
+    const storage = await open(freshPath());
+    await pragma(storage, "max_page_count = 20");
+    const large = { inserts: [{ statement: noteInsert, values: ["a", "x".repeat(200_000), 1] }], adds: entryUnit("a", 1).adds };
+    const outcomes = await Promise.allSettled([storage.commits.commit(large), storage.commits.commit(entryUnit("b", 1))]);
+    expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason instanceof StorageUnavailableError)).toEqual([true, true]);
+    await pragma(storage, "max_page_count = 1000000");
+    await storage.commits.commit(entryUnit("c", 1));
+    expect(await storage.database.selectFrom("totals").select("entries").execute()).toEqual([{ entries: 1 }]);
     await storage.close();
   });
 

@@ -13,9 +13,6 @@ import { WorkerDialect } from "./worker-dialect.ts";
 import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
 import { WriterTurn } from "./writer-turn.ts";
 
-/** Commits wait behind transactions, so these are kept as short as a commit may wait. */
-const maxTransactionMs = 5_000;
-
 interface Threads {
   writer: DatabaseWorker;
   reader: DatabaseWorker;
@@ -71,6 +68,8 @@ async function migrateSqlite(threads: Threads, { migrations }: OpenedStorageOpti
 }
 
 function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions): Storage<Schema> {
+  // Commits wait behind transactions, so these are kept as short as a commit may wait.
+  const maxTransactionMs = options.commitTimeoutMs;
   const database = new Kysely<Schema>({ dialect: new WorkerDialect({ ...threads, maxTransactionMs }) });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(options.commitStatements),

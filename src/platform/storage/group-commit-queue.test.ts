@@ -1,0 +1,146 @@
+import { expect, test } from "bun:test";
+import { systemClock } from "../lib/clock.ts";
+import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
+import { type BatchWriter, GroupCommitQueue, type GroupCommitOptions, type UnitFailure } from "./group-commit-queue.ts";
+import { createUnitPacker, type PackedUnit } from "./packed-unit.ts";
+import { StorageUnavailableError } from "./storage-error.ts";
+
+const statement: InsertStatement = { name: "entry", table: "entries", columns: ["id"] };
+const unit = (id: string): CommitUnit => ({ inserts: [{ statement, values: [id] }], adds: [] });
+
+/** A writer whose batches end when the test says so. */
+class HeldWriter implements BatchWriter {
+  readonly batches: string[][] = [];
+  ready: PromiseWithResolvers<void> | undefined;
+  #current = Promise.withResolvers<readonly UnitFailure[]>();
+
+  whenReady(): Promise<void> | undefined {
+    return this.ready?.promise;
+  }
+
+  write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
+    this.batches.push(units.map((packed) => String((packed[2] as readonly unknown[])[0])));
+    this.#current = Promise.withResolvers();
+    return this.#current.promise;
+  }
+
+  async finish(failures: readonly UnitFailure[] = []): Promise<void> {
+    this.#current.resolve(failures);
+    await nextTurn();
+  }
+
+  async fail(error: Error): Promise<void> {
+    this.#current.reject(error);
+    await nextTurn();
+  }
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function build(options: Partial<GroupCommitOptions> = {}) {
+  const writer = new HeldWriter();
+  const pack = createUnitPacker({ inserts: [statement], adds: [] });
+  return { writer, queue: new GroupCommitQueue({ pack, writer, clock: systemClock, ...options }) };
+}
+
+test("an idle queue writes at once what one turn brings; what comes meanwhile is the next batch", async () => {
+  const { writer, queue } = build();
+  const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
+  await nextTurn();
+  commits.push(queue.commit(unit("c")), queue.commit(unit("d")));
+  await nextTurn();
+  expect(writer.batches).toEqual([["a", "b"]]);
+  await writer.finish();
+  expect(writer.batches).toEqual([["a", "b"], ["c", "d"]]);
+  expect(queue.pendingCount).toBe(2);
+  await writer.finish();
+  await Promise.all(commits);
+  expect(queue.pendingCount).toBe(0);
+});
+
+test("a batch has a largest size, and order is kept", async () => {
+  const { writer, queue } = build({ maxBatchUnits: 2 });
+  const commits = ["a", "b", "c", "d", "e"].map((id) => queue.commit(unit(id)));
+  for (let batch = 0; batch < 3; batch++) {
+    await nextTurn();
+    await writer.finish();
+  }
+  await Promise.all(commits);
+  expect(writer.batches).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+});
+
+test("only the units that failed reject", async () => {
+  const { writer, queue } = build();
+  const outcomes = Promise.allSettled(["a", "b", "c"].map((id) => queue.commit(unit(id))));
+  await nextTurn();
+  await writer.finish([{ index: 1, error: new Error("b is bad") }]);
+  expect((await outcomes).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("a writer that breaks rejects its batch and no other", async () => {
+  const { writer, queue } = build();
+  const first = queue.commit(unit("a")).catch((error: unknown) => error);
+  await nextTurn();
+  const second = queue.commit(unit("b"));
+  await writer.fail(new Error("broken"));
+  expect(await first).toEqual(new Error("broken"));
+  await writer.finish();
+  await second;
+});
+
+test("units that wait too long are refused; those under way are not", async () => {
+  const { writer, queue } = build({ maxWaitMs: 5 });
+  const sent = queue.commit(unit("sent"));
+  await nextTurn();
+  const waiting = queue.commit(unit("waiting")).catch((error: unknown) => error);
+  expect(await waiting).toBeInstanceOf(StorageUnavailableError);
+  expect(queue.pendingCount).toBe(1);
+  await writer.finish();
+  await sent;
+  expect(writer.batches).toEqual([["sent"]]);
+});
+
+test("flush waits for what was under way, even when later units were refused before it", async () => {
+  const { writer, queue } = build({ maxWaitMs: 5 });
+  let flushed = false;
+  const sent = queue.commit(unit("sent"));
+  await nextTurn();
+  const flush = queue.flush().then(() => (flushed = true));
+  await queue.commit(unit("later")).catch(() => undefined);
+  expect(flushed).toBe(false);
+  await writer.finish();
+  await Promise.all([sent, flush]);
+});
+
+test("nothing is sent while the writer is not ready", async () => {
+  const { writer, queue } = build();
+  writer.ready = Promise.withResolvers();
+  const commit = queue.commit(unit("a"));
+  await nextTurn();
+  expect(writer.batches).toEqual([]);
+  const { resolve } = writer.ready;
+  writer.ready = undefined;
+  resolve();
+  await nextTurn();
+  await writer.finish();
+  await commit;
+});
+
+test("a queue that is full refuses at once", async () => {
+  const { writer, queue } = build({ maxPendingUnits: 2 });
+  const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
+  expect(await queue.commit(unit("c")).catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
+  await nextTurn();
+  await writer.finish();
+  await Promise.all(commits);
+});
+
+test("a closed queue settles what it has and refuses the rest", async () => {
+  const { writer, queue } = build();
+  const commit = queue.commit(unit("a"));
+  const closed = queue.close();
+  expect(await queue.commit(unit("b")).catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
+  await nextTurn();
+  await writer.finish();
+  await Promise.all([commit, closed]);
+});
