@@ -50,13 +50,13 @@ export function readWholeAnswer(text: string, body: CompletionBody): WholeAnswer
   let reasoning = 0;
   let other = 0;
   let finishReason: string | null = null;
-  for (const choice of choices as { message?: ChoiceMessage; finish_reason?: unknown }[]) {
-    const message = choice.message ?? {};
+  for (const choice of choices as ({ message?: ChoiceMessage; finish_reason?: unknown } | null)[]) {
+    const message = choice?.message ?? {};
     content += lengthOf(message.content) + lengthOf(message.refusal);
     reasoning += lengthOf(message.reasoning_content ?? message.reasoning);
     other += toolLength(message.tool_calls);
     if (message.function_call || message.audio) other += 1;
-    if (typeof choice.finish_reason === "string") finishReason ??= choice.finish_reason;
+    if (typeof choice?.finish_reason === "string") finishReason ??= choice.finish_reason;
   }
   const metered = readChatUsage(body.usage);
   const answered = content + other > 0;
