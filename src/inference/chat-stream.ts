@@ -64,6 +64,7 @@ export class ChatStream implements FrameSource {
   private pending = "";
   private prefix: { from: string; to: string } | undefined;
   private upstreamId: string | null = null;
+  private untoldFallback: ModelFallback | undefined;
   private settlement: Promise<Settled> | undefined;
   private pulled: Promise<string | undefined> | undefined;
   private ended = false;
@@ -71,6 +72,7 @@ export class ChatStream implements FrameSource {
 
   constructor(options: ChatStreamOptions) {
     this.options = options;
+    this.untoldFallback = options.fallback;
     this.meter = new ChatStreamMeter(options.inputTokens);
   }
 
@@ -154,6 +156,7 @@ export class ChatStream implements FrameSource {
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     let text = this.renamed(data);
     if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
+    if (this.untoldFallback !== undefined && chunk.usage !== undefined && chunk.usage !== null) text = this.withFallback(text, this.untoldFallback);
     this.pending += `data: ${text}\n\n`;
   }
 
@@ -201,13 +204,18 @@ export class ChatStream implements FrameSource {
     const edits = new Map<string, string | undefined>([
       ["usage", pricedUsageText({ original, metered, chargedNano: settled.chargedNano })],
     ]);
-    for (const [key, value] of this.options.fallback === undefined ? [] : fallbackMembers(this.options.fallback)) edits.set(key, value);
     if (!Array.isArray(chunk.choices)) edits.set("choices", "[]");
     if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
       edits.set("service_metadata", this.options.metadataText(settled));
       this.meter.metadataShown = true;
     }
     return editMembers(text, edits);
+  }
+
+  /** The first chunk that carries usage tells of a model fallback, whether or not it is the one with the charge. */
+  private withFallback(text: string, fallback: ModelFallback): string {
+    this.untoldFallback = undefined;
+    return editMembers(text, new Map(fallbackMembers(fallback)));
   }
 
   /** An end without content is the provider's failure, and nothing is charged for it. */
