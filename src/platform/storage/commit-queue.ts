@@ -26,6 +26,7 @@ export interface CommitUnit {
 /**
  * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is durable
  * (as `storage.durability` says); it rejects when the database refused, and then nothing of the unit stands.
+ * A unit that was under way when the database was lost stays pending until the database tells what became of it.
  */
 export interface CommitQueue {
   commit(unit: CommitUnit): Promise<void>;

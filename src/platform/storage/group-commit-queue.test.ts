@@ -35,7 +35,8 @@ class HeldWriter implements BatchWriter {
   }
 }
 
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Two turns of the event loop: the queue sends at the end of the first. */
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 function build(options: Partial<GroupCommitOptions> = {}) {
   const writer = new HeldWriter();

@@ -46,7 +46,7 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(res
 
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An
- * idle queue writes at the end of the current microtask run, so a lone unit waits for nothing.
+ * idle queue writes at the end of the current turn of the event loop, so a lone unit waits for no timer.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;

@@ -1,0 +1,66 @@
+import { createServer, connect, type Server, type Socket } from "node:net";
+
+/**
+ * A TCP proxy that cuts connections at chosen moments. `mode`: `pass` forwards everything; `refuse`
+ * closes new connections; `lose-request` closes a connection instead of forwarding what the client
+ * sends next; `lose-answer` forwards that, and closes instead of forwarding the answer; `freeze` keeps
+ * connections and forwards nothing.
+ */
+export class CuttingProxy {
+  mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" = "pass";
+  /** Chooses the connections that the two `lose` modes cut, by what the client sends. */
+  cutWhen: (request: Buffer) => boolean = () => true;
+  readonly #target: { host: string; port: number };
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  constructor(target: { host: string; port: number }) {
+    this.#target = target;
+    this.#server = createServer((client) => this.#accept(client));
+  }
+
+  /** Listens on a free port and returns it. */
+  listen(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#server.listen(0, "127.0.0.1", () => {
+        const address = this.#server.address();
+        resolve(typeof address === "object" && address ? address.port : 0);
+      });
+    });
+  }
+
+  /** Closes every connection there is. */
+  cutAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): Promise<void> {
+    this.cutAll();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #accept(client: Socket): void {
+    if (this.mode === "refuse") return void client.destroy();
+    const upstream = connect(this.#target);
+    let loseAnswer = false;
+    const cut = () => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      this.#sockets.add(socket);
+      socket.on("error", cut).on("close", cut).once("close", () => this.#sockets.delete(socket));
+    }
+    client.on("data", (request: Buffer) => {
+      if (this.mode === "freeze") return;
+      if (this.mode === "lose-request" && this.cutWhen(request)) return cut();
+      if (this.mode === "lose-answer" && this.cutWhen(request)) loseAnswer = true;
+      upstream.write(request);
+    });
+    upstream.on("data", (answer: Buffer) => {
+      if (this.mode === "freeze") return;
+      if (loseAnswer) return cut();
+      client.write(answer);
+    });
+  }
+}
