@@ -77,7 +77,7 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
 export async function readWhole(response: UpstreamResponse): Promise<Whole> {
   const { status } = response;
   try {
-    return judgeText({ status, text: Buffer.from(await readBody(response)).toString("utf8") });
+    return judgeText({ status, text: utf8Text(await readBody(response)) });
   } catch (error) {
     response.abort();
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
@@ -86,6 +86,9 @@ export async function readWhole(response: UpstreamResponse): Promise<Whole> {
     throw error;
   }
 }
+
+/** Bytes as text, without copying them first. */
+const utf8Text = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 
 /** The whole body. From its first byte on it may not fall silent for longer than the idle timeout. */
 async function readBody(response: UpstreamResponse): Promise<Uint8Array> {

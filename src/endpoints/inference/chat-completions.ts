@@ -16,7 +16,7 @@ import { brandHeader } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { rateClassOf } from "./rate-class.ts";
-import { servedHeaders, settledHeaders } from "./served-headers.ts";
+import { addSettledHeaders, servedHeaders } from "./served-headers.ts";
 
 /** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
 export const inferenceBodyBytesMax = 32 * 1024 * 1024;
@@ -70,14 +70,12 @@ function wholeResponse(context: RequestContext, { served, call }: { served: Serv
     id: `chatcmpl-${call.traceId}`, model: served.candidate.model.id, metered: served.metered,
     chargedNano: served.settled.chargedNano, fallback: served.fallback,
   });
-  return new Response(text, {
-    headers: {
-      "content-type": "application/json",
-      ...context.headers,
-      ...servedHeaders(served, { endMs: served.settled.settledMs, upstreamEndMs: served.timing.upstreamEndMs }),
-      ...(call.wantsBalance ? settledHeaders(served.settled) : {}),
-    },
+  const headers = servedHeaders(served, {
+    gathered: context.headers, endMs: served.settled.settledMs, upstreamEndMs: served.timing.upstreamEndMs,
   });
+  headers.set("content-type", "application/json");
+  if (call.wantsBalance) addSettledHeaders(headers, served.settled);
+  return new Response(text, { headers });
 }
 
 /** Chat in OpenAI's dialect, whole or streamed, on any model of the catalog. */
@@ -103,8 +101,7 @@ export const chatCompletions = defineEndpoint<Dependencies>({
     const served = await execute(inference, call);
     if (served.kind === "whole") return wholeResponse(context, { served, call });
     const nowMs = clock.monotonicMs();
-    return new Response(frameStream(served.stream), {
-      headers: { ...eventStreamHeaders, ...context.headers, ...servedHeaders(served, { endMs: nowMs, upstreamEndMs: nowMs }) },
-    });
+    const gathered = { ...eventStreamHeaders, ...context.headers };
+    return new Response(frameStream(served.stream), { headers: servedHeaders(served, { gathered, endMs: nowMs, upstreamEndMs: nowMs }) });
   },
 });

@@ -1,4 +1,6 @@
+import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import type { Served } from "../../inference/execution.ts";
+import type { Candidate } from "../../inference/routing/candidate.ts";
 import { serverTimingText, timingsOf } from "../../inference/server-timing.ts";
 import type { Settled } from "../../inference/settle.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
@@ -22,29 +24,46 @@ const headerText = (name: string): string => name.toWellFormed().replace(/[^\x20
 /** Nano-USD as plain decimal text of USD, whatever its size: `String` would write small charges with an exponent. */
 const usdText = (nano: bigint): string => usdFromNano(nano).toFixed(9).replace(/\.?0+$/, "");
 
-/** What every served inference response says of who served it (contract: "Response headers"). */
-export function servedHeaders(served: Served, marks: { endMs: number; upstreamEndMs: number }): Record<string, string> {
+/** Headers that are the same for every answer of a model on a route; copying them costs less than setting each. */
+const routeHeaders = new WeakMap<UpstreamRoute, Headers>();
+
+function headersOfRoute({ model, route }: Candidate): Headers {
+  let headers = routeHeaders.get(route);
+  if (headers === undefined) {
+    headers = new Headers({
+      [names.model]: headerText(model.id),
+      [names.upstreamModel]: headerText(route.upstreamModel),
+      [names.credentialSource]: "platform",
+    });
+    routeHeaders.set(route, headers);
+  }
+  return headers;
+}
+
+/**
+ * What every served inference response says of who served it (contract: "Response headers"), on top of
+ * the headers that the request has gathered so far.
+ */
+export function servedHeaders(
+  served: Served,
+  { gathered, ...marks }: { gathered: Readonly<Record<string, string>>; endMs: number; upstreamEndMs: number },
+): Headers {
   const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
-  const headers: Record<string, string> = {
-    [names.model]: headerText(candidate.model.id),
-    [names.upstreamModel]: headerText(candidate.route.upstreamModel),
-    [names.providerChain]: attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->"),
-    [names.credentialSource]: "platform",
-    "server-timing": serverTimingText(timingsOf({ ...served.timing, ...marks, attempts })),
-  };
-  if (balanceAtAdmissionNano !== undefined) headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
+  const headers = new Headers(headersOfRoute(candidate));
+  for (const name in gathered) headers.set(name, gathered[name] ?? "");
+  headers.set(names.providerChain, attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->"));
+  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, ...marks, attempts })));
+  if (balanceAtAdmissionNano !== undefined) headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
   if (fallback !== undefined) {
-    headers[names.requestedModel] = headerText(fallback.requestedModel);
-    headers[names.fallbackReason] = fallback.reason;
+    headers.set(names.requestedModel, headerText(fallback.requestedModel));
+    headers.set(names.fallbackReason, fallback.reason);
   }
   return headers;
 }
 
 /** The charge and the balance after it, for callers that asked; nothing for free requests. */
-export function settledHeaders(settled: Settled): Record<string, string> {
-  if (settled.free) return {};
-  return {
-    [names.creditsCharged]: usdText(settled.chargedNano),
-    [names.balanceAfterDebit]: String(usdSixDecimals(settled.balanceAfterNano)),
-  };
+export function addSettledHeaders(headers: Headers, settled: Settled): void {
+  if (settled.free) return;
+  headers.set(names.creditsCharged, usdText(settled.chargedNano));
+  headers.set(names.balanceAfterDebit, String(usdSixDecimals(settled.balanceAfterNano)));
 }

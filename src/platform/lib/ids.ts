@@ -1,20 +1,22 @@
-import { randomFillSync } from "node:crypto";
+import { randomBytes, randomFillSync } from "node:crypto";
 
 /** Prefixes of record ids, so that an id in a log explains itself. */
 export type IdPrefix =
   | "key" | "mgk" | "gen" | "resp" | "prs" | "byok" | "ws" | "org" | "usr" | "txn" | "msg" | "chatcmpl";
 
-const pool = Buffer.alloc(4096);
-let poolOffset = pool.length;
+/** Random digits are drawn many at a time: a system call and a conversion for each id would cost more than the rest of it. */
+const poolBytes = 4096;
+let poolHex = "";
+let poolOffset = 0;
 
 function randomHex(byteCount: number): string {
-  if (poolOffset + byteCount > pool.length) {
-    randomFillSync(pool);
+  const digitCount = byteCount * 2;
+  if (poolOffset + digitCount > poolHex.length) {
+    poolHex = randomBytes(poolBytes).toString("hex");
     poolOffset = 0;
   }
-  const hex = pool.toString("hex", poolOffset, poolOffset + byteCount);
-  poolOffset += byteCount;
-  return hex;
+  poolOffset += digitCount;
+  return poolHex.slice(poolOffset - digitCount, poolOffset);
 }
 
 /**
