@@ -1,3 +1,4 @@
+import { boundUsage } from "./bound-usage.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import { estimateUsage, readChatUsage } from "./dialects/openai-chat/read-usage.ts";
 
@@ -57,14 +58,17 @@ export class ChatStreamMeter {
   /** Whether the charge already stood on a chunk of the upstream's. */
   costShown = false;
   private readonly inputTokens: number;
+  private readonly windowTokens: number;
   private outputCharacters = 0;
   private usage: MeteredUsage | undefined;
   private calledTools = false;
   /** Choices that said something and did not say how they finished. */
   private readonly open = new Set<number>();
 
-  constructor(inputTokens: number) {
+  /** `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model can hold. */
+  constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
     this.inputTokens = inputTokens;
+    this.windowTokens = windowTokens;
   }
 
   observe(chunk: ChatChunk): void {
@@ -122,6 +126,7 @@ export class ChatStreamMeter {
 
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
-    return this.usage ?? estimateUsage({ inputCharacters: this.inputTokens * 4, outputCharacters: this.outputCharacters });
+    if (this.usage !== undefined) return boundUsage(this.usage, this.windowTokens);
+    return estimateUsage({ inputCharacters: this.inputTokens * 4, outputCharacters: this.outputCharacters });
   }
 }

@@ -18,7 +18,10 @@ export interface ChatStreamOptions {
   response: UpstreamResponse;
   /** Id and catalog model that the client sees on every chunk. */
   shown: { id: string; model: string };
+  /** The estimate of the input, for a provider that reports no usage. */
   inputTokens: number;
+  /** What the model can hold, beyond which reported usage is not believed. */
+  windowTokens: number;
   drainOnCancel: boolean;
   keepAlive: KeepAliveTicker;
   /** Told once, when the first content has come. */
@@ -73,7 +76,7 @@ export class ChatStream implements FrameSource {
   constructor(options: ChatStreamOptions) {
     this.options = options;
     this.untoldFallback = options.fallback;
-    this.meter = new ChatStreamMeter(options.inputTokens);
+    this.meter = new ChatStreamMeter(options);
   }
 
   /**
@@ -156,6 +159,7 @@ export class ChatStream implements FrameSource {
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     let text = this.renamed(data);
     if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
+    else if (tellsCost(chunk.usage)) text = withoutCost(text);
     if (this.untoldFallback !== undefined && chunk.usage !== undefined && chunk.usage !== null) text = this.withFallback(text, this.untoldFallback);
     this.pending += `data: ${text}\n\n`;
   }
@@ -306,6 +310,17 @@ export class ChatStream implements FrameSource {
     this.ended = true;
     this.options.onClosed();
   }
+}
+
+const tellsCost = (usage: unknown): boolean =>
+  typeof usage === "object" && usage !== null && ("cost" in usage || "cost_details" in usage);
+
+/** A chunk whose usage is not the last one, without the provider's own cost: `cost` is what the client is charged. */
+function withoutCost(text: string): string {
+  const usage = scanMembers(text).find(({ key }) => key === "usage");
+  if (usage === undefined) return text;
+  const without = editMembers(text.slice(usage.valueStart, usage.valueEnd), new Map([["cost", undefined], ["cost_details", undefined]]));
+  return editMembers(text, new Map([["usage", without]]));
 }
 
 /** The judgement of anything that a stream can break with; faults of our own are passed on. */

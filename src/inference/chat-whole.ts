@@ -1,4 +1,5 @@
 import { editScanned, scanMembers } from "../platform/lib/json-members.ts";
+import { boundUsage } from "./bound-usage.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
 import { estimateUsage, readChatUsage } from "./dialects/openai-chat/read-usage.ts";
@@ -69,9 +70,11 @@ export function readWholeAnswer(text: string, body: CompletionBody): WholeAnswer
   };
 }
 
-/** The usage to settle with: the provider's, or an estimate from the texts. */
-export const meteredOf = (answer: WholeAnswer, inputTokens: number): MeteredUsage =>
-  answer.metered ?? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters });
+/** The usage to settle with: the provider's as far as it can be true, or an estimate from the texts. */
+export const meteredOf = (answer: WholeAnswer, { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }): MeteredUsage =>
+  (answer.metered === undefined
+    ? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters })
+    : boundUsage(answer.metered, windowTokens));
 
 /** The answer as the client gets it: the upstream's text with id, model, usage and fallback replaced. */
 export function wholeAnswerText(answer: WholeAnswer, shown: {

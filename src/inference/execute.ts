@@ -1,6 +1,7 @@
 import { GatewayError } from "../platform/lib/errors.ts";
 import { asEventStream } from "./as-event-stream.ts";
 import { attemptRecord, readWhole, sendTo } from "./attempt.ts";
+import { windowTokensOf } from "./bound-usage.ts";
 import type { ChatCall } from "./chat-call.ts";
 import { wantsStream } from "./chat-call.ts";
 import { meteredOf, type WholeAnswer } from "./chat-whole.ts";
@@ -114,7 +115,7 @@ async function serveWhole(
   deps.observer.attemptEnded(record);
   deps.health.recordSuccess(candidate.route.provider.id);
   const attempts = [...execution.failed.map(({ record: failed }) => failed), record];
-  const metered = meteredOf(answer, execution.inputTokens);
+  const metered = meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens: windowTokensOf(candidate) });
   const timing = { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs };
   const settled = await settle(deps, {
     call, candidate, metered, attempts, timing, requestedModel: execution.requestedModel, finishReason: answer.finishReason,

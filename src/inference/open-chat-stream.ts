@@ -1,6 +1,7 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { asStreamError } from "./stream-error.ts";
 import { attemptRecord } from "./attempt.ts";
+import { windowTokensOf } from "./bound-usage.ts";
 import { ChatStream } from "./chat-stream.ts";
 import { fallbackOf, type Execution, type ServedStream } from "./execution.ts";
 import { metadataText } from "./service-metadata.ts";
@@ -37,6 +38,7 @@ export async function openChatStream(
     response,
     shown: { id: `chatcmpl-${call.traceId}`, model: candidate.model.id },
     inputTokens: execution.inputTokens,
+    windowTokens: windowTokensOf(candidate),
     drainOnCancel: deps.disconnect === "drain",
     keepAlive: deps.keepAlive,
     fallback,
