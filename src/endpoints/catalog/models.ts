@@ -48,7 +48,10 @@ export const listModels = defineEndpoint<Dependencies>({
     const { caller, query } = context;
     const reached = (model: CatalogModel): boolean =>
       model.routes.some((route) => inference.isServable(route, model)) && isAllowed(caller, model);
-    const models = selectModels(inference.catalog(), { query: parseModelListQuery(query), isRoutable: reached });
+    const wanted = parseModelListQuery(query);
+    // Whoever has no key cannot bring one of a provider's either: rows that need it are not for them.
+    const all = wanted.all && caller.kind !== "anonymous";
+    const models = selectModels(inference.catalog(), { query: { ...wanted, all }, isRoutable: reached });
     const data = models.map((model) => modelObject(model, { reachable: (route) => inference.isServable(route, model) }));
     const withPresets = caller.kind !== "anonymous" && query.get("presets") !== "0";
     return context.json({ object: "list", data, ...(withPresets ? { presets: [] } : {}) });
