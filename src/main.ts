@@ -2,6 +2,7 @@ import { version } from "../package.json";
 import { createApp, exampleModel, type App } from "./app.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { announcement } from "./announcement.ts";
+import { endOnSignal } from "./end-on-signal.ts";
 import { listen } from "./http/listen.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
 import { configuredProviderSchema, type ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
@@ -14,9 +15,6 @@ import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from 
 import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
 import { createMetrics } from "./platform/telemetry/metrics.ts";
 import { createTracing } from "./platform/telemetry/tracing.ts";
-
-/** How long requests that are under way may take to finish after SIGTERM. */
-const drainGraceMs = 30_000;
 
 type Settings = Configuration<ConfiguredProvider>;
 
@@ -55,17 +53,11 @@ async function start(): Promise<void> {
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
   const app = await createApp(appSettings(configuration, publicUrl), { logger, metrics, tracing });
   const { host, port } = configuration.server;
-  const server = listen({ host, port, ...app });
+  const server = listenAt({ host, port }, () => listen({ host, port, ...app }));
   listeningUrl = `http://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
-  const metricsServer = configuration.metricsPort === undefined
-    ? undefined
-    : serveMetrics(metrics, { host, port: configuration.metricsPort });
-  const stop = async (): Promise<void> => {
-    await metricsServer?.stop(true);
-    await drain(app, { server, logger });
-  };
-  process.once("SIGTERM", () => void stop());
-  process.once("SIGINT", () => void stop());
+  const { metricsPort } = configuration;
+  if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
+  endOnSignal(app, { server, logger });
   watchForMistakes(logger);
   for (const line of startLines(app, publicUrl())) console.log(line);
   console.log(`switchyard ready ${listeningUrl}`);
@@ -82,21 +74,6 @@ function startLines(app: App, url: string): string[] {
   });
 }
 
-/** Stops accepting, lets what is under way finish within the grace period, writes the ledger, and ends with 0. */
-async function drain(app: App, { server, logger }: { server: ReturnType<typeof listen>; logger: Logger }): Promise<void> {
-  app.startDraining();
-  logger.info({ pending_requests: server.pendingRequests }, "draining: no new connections are accepted");
-  const force = (): void => void server.stop(true);
-  process.once("SIGTERM", force);
-  process.once("SIGINT", force);
-  const timer = setTimeout(force, drainGraceMs);
-  await server.stop();
-  clearTimeout(timer);
-  await app.close();
-  logger.info({}, "drained");
-  process.exit(0);
-}
-
 /** What nobody caught is a mistake of ours: it is logged, and only a broken process ends. */
 function watchForMistakes(logger: Logger): void {
   process.on("unhandledRejection", (error) => logger.error({ err: error }, "a rejection was handled nowhere"));
@@ -104,6 +81,16 @@ function watchForMistakes(logger: Logger): void {
     logger.error({ err: error }, "an exception was caught nowhere; the process ends");
     process.exit(70);
   });
+}
+
+/** Opens a listening socket; of a failure the system tells only what, so this adds where. */
+function listenAt<Listener>({ host, port }: { host: string; port: number }, open: () => Listener): Listener {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof Error) error.message = `cannot listen at ${host}, port ${port}: ${error.message}`;
+    throw error;
+  }
 }
 
 /** Errors that an operator can mend are told in plain words; others with their stack. */

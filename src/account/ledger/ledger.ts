@@ -60,6 +60,7 @@ const holdLifetimeMs = 2 * 60 * 60 * 1000;
 export class Ledger {
   readonly book: AccountBook;
   private readonly holds = new Map<string, Hold>();
+  private onceNoHoldIsOpen: (() => void)[] = [];
   private readonly commits: CommitQueue;
   private readonly clock: Clock;
 
@@ -71,6 +72,12 @@ export class Ledger {
 
   get openHoldCount(): number {
     return this.holds.size;
+  }
+
+  /** Resolves once every hold is settled or freed; the commits of those that were settled are queued by then. */
+  untilNoHoldIsOpen(): Promise<void> {
+    if (this.holds.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.onceNoHoldIsOpen.push(resolve));
   }
 
   /** Takes a hold of at most `ceilingNano`, clamped to what is left; refused only when nothing is. */
@@ -163,6 +170,7 @@ export class Ledger {
     const hold = this.holds.get(holdId);
     if (hold === undefined) return undefined;
     this.holds.delete(holdId);
+    if (this.holds.size === 0) for (const resolve of this.onceNoHoldIsOpen.splice(0)) resolve();
     this.book.workspace(hold.workspaceId).heldNano -= hold.heldNano;
     this.book.key(hold.keyId).heldNano -= hold.heldNano;
     return hold;

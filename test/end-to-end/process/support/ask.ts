@@ -10,8 +10,11 @@ export async function getJson({ url }: GatewayProcess, path: string, secret: str
 }
 
 /** Sends a chat request with the tests' key; fields named replace or add to a small one on `acme/large`. */
-export const postChat = ({ url }: GatewayProcess, changes: Record<string, unknown> = {}): Promise<Response> =>
+export const postChat = (
+  { url }: GatewayProcess, changes: Record<string, unknown> = {}, init: { signal?: AbortSignal } = {},
+): Promise<Response> =>
   fetch(`${url}/api/v1/chat/completions`, {
+    ...init,
     method: "POST",
     headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], ...changes }),

@@ -1,0 +1,65 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Server } from "bun";
+import type { App } from "./app.ts";
+import { announceClosing } from "./http/announce-closing.ts";
+import type { Logger } from "./platform/telemetry/logger.ts";
+
+/** How long requests that are under way may take to finish after SIGTERM. */
+const drainGraceMs = 30_000;
+
+/** How long clients are told to leave before idle connections are closed under them; busy ones hear it with their next answer. */
+const closingNoticeMs = 250;
+
+/** How long requests that were cut off may take to be settled. */
+const lastSettlementsMs = 2_000;
+
+/** Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on the second without waiting. */
+export function endOnSignal(app: App, { server, logger }: { server: Server<undefined>; logger: Logger }): void {
+  const impatience = new AbortController();
+  let draining = false;
+  const onSignal = (): void => {
+    if (draining) return impatience.abort();
+    draining = true;
+    drain(app, { server, logger, impatience }).then(() => process.exit(0), (error: unknown) => {
+      logger.error({ err: error }, "the end was not in good order");
+      process.exit(1);
+    });
+  };
+  // Not `once`: while a signal has no listener, it ends the process where it stands.
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}
+
+/**
+ * Stops accepting, lets what is under way finish within the grace period or until somebody is impatient,
+ * and writes the ledger.
+ */
+async function drain(
+  app: App,
+  { server, logger, impatience }: { server: Server<undefined>; logger: Logger; impatience: AbortController },
+): Promise<void> {
+  const { signal } = impatience;
+  app.startDraining();
+  announceClosing(server, app);
+  logger.info({ pending_requests: server.pendingRequests }, "draining: every answer closes its connection");
+  await delay(closingNoticeMs, undefined, { signal }).catch(() => undefined);
+  const timer = setTimeout(() => impatience.abort(), drainGraceMs);
+  const cut = once(signal, () => server.stop(true)).then(() => delay(lastSettlementsMs));
+  const stopped = server.stop();
+  logger.info({ pending_requests: server.pendingRequests }, "draining: no new connections are accepted");
+  await stopped;
+  // Answers whose clients have left may still be read to their end; they are settled as well.
+  await Promise.race([app.ledger.untilNoHoldIsOpen(), cut]);
+  clearTimeout(timer);
+  await app.close();
+  logger.info({}, "drained");
+}
+
+/** Runs something when a signal is aborted, at once where it already is. */
+function once(signal: AbortSignal, run: () => unknown): Promise<unknown> {
+  return new Promise((resolve) => {
+    const onAbort = (): void => resolve(run());
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

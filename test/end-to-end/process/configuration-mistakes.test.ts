@@ -1,0 +1,132 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { endProcesses, runProcess, startProcess, temporaryDirectory, type ProcessOptions } from "../../support/process.ts";
+import { queryDatabase } from "./support/query-database.ts";
+
+afterAll(endProcesses);
+
+const provider = (lines: string): string => `providers:\n  - id: acme\n${lines.trimEnd().split("\n").map((line) => `    ${line.trim()}\n`).join("")}`;
+
+interface Mistake extends ProcessOptions {
+  /** Texts that stderr has to hold, each on one line. */
+  says: readonly RegExp[];
+}
+
+const mistakes: Record<string, Mistake> = {
+  "an unknown key, with the one that was meant": {
+    yaml: "server:\n  port: 0\n\nretentoin:\n  generations_days: 3\n",
+    says: [/switchyard\.yaml:4 .*retentoin.*retention/],
+  },
+  "an unknown key deep inside": {
+    yaml: provider("base_url: http://127.0.0.1:9/v1\napikey: x"),
+    says: [/switchyard\.yaml:4 .*apikey.*api_key/],
+  },
+  "a wrong type": { yaml: "retention:\n  generations_days: soon\n", says: [/switchyard\.yaml:2 retention\.generations_days: expected an integer/] },
+  "a bad URL": {
+    yaml: "storage:\n  url: mysql://somewhere\nserver:\n  public_url: not-a-url\n",
+    says: [/switchyard\.yaml:2 storage\.url: /, /switchyard\.yaml:4 server\.public_url: /],
+  },
+  "several mistakes at once": {
+    yaml: "disconnect: maybe\nstorage:\n  url: mysql://x\n  durability: never\nsandbox: { enabled: perhaps }\n",
+    environment: { PORT: "eighty", SWITCHYARD_BOOTSTRAP_CREDITS: "-1", LOG_LEVEL: "loud" },
+    says: [
+      /switchyard\.yaml:1 disconnect: /, /switchyard\.yaml:3 storage\.url: /, /switchyard\.yaml:4 storage\.durability: /,
+      /switchyard\.yaml:5 sandbox\.enabled: /, /PORT: /, /SWITCHYARD_BOOTSTRAP_CREDITS: /, /LOG_LEVEL: /,
+    ],
+  },
+  "text that is no YAML": { yaml: "server:\n  port: 1\n bad: [1\n", says: [/switchyard\.yaml:\d /] },
+  "a reference to a variable that is not set": {
+    yaml: "server:\n  public_url: ${NOWHERE_SET}\n", says: [/switchyard\.yaml:2 server\.public_url: .*NOWHERE_SET/],
+  },
+  "a configuration file that is not there": {
+    environment: { SWITCHYARD_CONFIG: "absent.yaml" }, says: [/SWITCHYARD_CONFIG: cannot read absent\.yaml: there is no such file/],
+  },
+  "a port beyond the last": { environment: { PORT: "70000" }, says: [/PORT: expected an integer from 0 to 65535/] },
+  "a bootstrap key of another family": {
+    environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" }, says: [/SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1-/],
+  },
+  "a plan that does not exist": { environment: { SWITCHYARD_BOOTSTRAP_PLAN: "gold" }, says: [/SWITCHYARD_BOOTSTRAP_PLAN: /] },
+  "an encryption key of the wrong length": { environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" }, says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/] },
+  "Redis, which this release does not use": {
+    environment: { REDIS_URL: "redis://127.0.0.1:6379" }, says: [/REDIS_URL: .*in memory/],
+  },
+  "ClickHouse, which this release does not use": { environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" }, says: [/CLICKHOUSE_URL: .*no archive/] },
+  "Postgres without an encryption key": {
+    environment: { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }, says: [/SWITCHYARD_ENCRYPTION_KEY: is required with Postgres/],
+  },
+};
+
+const isRefused = (port: number): Promise<boolean> => new Promise((resolve) => {
+  const socket = connect(port, "127.0.0.1");
+  socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
+});
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  listener.stop(true);
+  return listener.port;
+}
+
+describe("a start is refused with exit code 1, naming every mistake, for", () => {
+  test.each(Object.entries(mistakes))("%s", async (_, { says, ...options }) => {
+    const port = freePort();
+    const ended = await runProcess({ ...options, environment: { PORT: String(port), ...options.environment } });
+    expect(ended.exitCode).toBe(1);
+    expect(ended.stdout).toBe("");
+    expect(ended.stderr).toStartWith("switchyard cannot start");
+    const lines = ended.stderr.split("\n");
+    for (const pattern of says) expect(lines.filter((line) => pattern.test(line))).toHaveLength(1);
+    expect(ended.stderr).not.toContain("    at ");
+    expect(await isRefused(port)).toBe(true);
+  });
+
+  test("nothing at all when the file is empty or only comments", async () => {
+    for (const yaml of ["", "# server:\n", "providers:\n  # - id: acme\n"]) {
+      const { stderr } = await runProcess({ yaml, environment: { PORT: "eighty" } });
+      expect(stderr.trimEnd().split("\n")).toHaveLength(2);
+    }
+  });
+});
+
+describe("a start is refused in plain words for", () => {
+  const occupied = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  afterAll(() => occupied.stop(true));
+  const fileAsDirectory = join(temporaryDirectory(), "file");
+  const others: Record<string, Mistake> = {
+    "a port that is taken": { environment: { PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)] },
+    "a metrics port that is taken": { environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)] },
+    "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
+    "a data directory that cannot be made": { dataDirectory: join(fileAsDirectory, "data"), says: [/data\/encryption\.key: .*not a directory/] },
+    "a Postgres that nobody runs": {
+      environment: {
+        DATABASE_URL: `postgres://nobody:secret-of-nobody@127.0.0.1:${freePort()}/none`,
+        SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"),
+      },
+      says: [/cannot open the Postgres database at 127\.0\.0\.1:\d+: /],
+    },
+  };
+
+  test.each(Object.entries(others))("%s", async (_, { says, ...options }) => {
+    await Bun.write(fileAsDirectory, "");
+    const ended = await runProcess(options);
+    expect(ended.exitCode).toBe(1);
+    expect(ended.stdout).toBe("");
+    expect(ended.stderr).toStartWith("switchyard cannot start");
+    for (const pattern of says) expect(ended.stderr).toMatch(pattern);
+    expect(ended.stderr).not.toContain("    at ");
+    expect(ended.stderr).not.toContain("secret-of-nobody");
+  });
+
+  test("a database of a newer release", async () => {
+    const dataDirectory = temporaryDirectory();
+    const gateway = await startProcess({ dataDirectory });
+    await gateway.terminate();
+    await queryDatabase(join(dataDirectory, "switchyard.db"), "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')");
+    const ended = await runProcess({ dataDirectory });
+    expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(ended.stderr).toContain("written by a newer release (2999-01-01-later)");
+    expect(ended.stderr).not.toContain("    at ");
+  });
+});

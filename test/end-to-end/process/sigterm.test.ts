@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { testLlmKey } from "../../support/gateway.ts";
+import { KeepAliveClient, type RawReply } from "../../support/keep-alive-client.ts";
+import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatChunks, chatCompletion } from "../../support/upstream/openai-chat-fixtures.ts";
+import { body, end, head, json, sse, stall } from "../../support/upstream/steps.ts";
+import { at } from "../api/at.ts";
+import { postChat } from "./support/ask.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
+import { queryDatabase } from "./support/query-database.ts";
+
+afterAll(endProcesses);
+
+let upstream: FaultUpstream;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  upstream = await startFaultUpstream();
+  gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
+});
+afterEach(async () => {
+  await gateway.kill9();
+  upstream.stop();
+});
+
+const draining = "no new connections are accepted";
+
+const isRefused = (port: number): Promise<boolean> => new Promise((resolve) => {
+  const socket = connect(port, "127.0.0.1");
+  socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
+  socket.once("connect", () => socket.destroy());
+});
+
+/** Charges that stand in the database of the gateway after its end. */
+async function standingCharges(): Promise<SeenCharge[]> {
+  const rows = await queryDatabase(
+    join(gateway.dataDirectory, "switchyard.db"),
+    `select g.id, g.cost_nano, sum(t.amount_nano) as moved from generations g left join transfers t on t.reference = g.id group by g.id, g.cost_nano order by g.id`,
+  );
+  return rows.map(({ id, cost_nano: cost, moved }) => {
+    expect(moved).toBe(cost);
+    return { generationId: String(id), costNano: BigInt(String(cost)) };
+  });
+}
+
+const byId = (charges: readonly SeenCharge[]): SeenCharge[] => charges.toSorted((a, b) => (a.generationId < b.generationId ? -1 : 1));
+
+/** A streamed answer that waits at the gate once its first content is out. */
+function gatedStream() {
+  const gate = upstream.gate();
+  const [first, ...rest] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
+  const [content, ...later] = rest;
+  if (first === undefined || content === undefined) throw new Error("the fixture has too few chunks");
+  return { gate, script: [head(), first, content, gate, ...later, sse("[DONE]"), end()] };
+}
+
+describe("SIGTERM", () => {
+  test("finishes what is under way, refuses what is new, writes the ledger and ends with 0", async () => {
+    const streamed = gatedStream();
+    const whole = { gate: upstream.gate() };
+    upstream.enqueue(streamed.script, [whole.gate, ...json(chatCompletion())]);
+    const probe = await KeepAliveClient.connect(gateway.port);
+    const stream = await postChat(gateway, { stream: true });
+    await streamed.gate.reached;
+    const answer = postChat(gateway);
+    await whole.gate.reached;
+    const exited = gateway.terminate();
+
+    const probed: RawReply[] = [];
+    while (!probe.isOver) probed.push(await probe.request("/readyz"));
+    const last = probed.findLast((reply) => reply.complete);
+    expect(last).toMatchObject({ status: 503, closesConnection: true, body: '{"status":"unready","unready":["draining"]}' });
+    await gateway.stderrHas(draining);
+    expect(await isRefused(gateway.port)).toBe(true);
+    expect(gateway.child.exitCode).toBeNull();
+
+    streamed.gate.open();
+    whole.gate.open();
+    const [streamText, wholeText] = await Promise.all([stream.text(), answer.then((response) => response.text())]);
+    expect(streamText.trimEnd()).toEndWith("data: [DONE]");
+    const shown = [...chargeIn(streamText), ...chargeIn(wholeText)];
+    expect(shown).toHaveLength(2);
+    expect(await exited).toBe(0);
+    expect(gateway.stderrText).toContain('"msg":"drained"');
+    expect(await standingCharges()).toEqual(byId(shown));
+  });
+
+  test("under a load of 32 connections drops no request and answers none in part", async () => {
+    const replies: { sent: string; reply: RawReply }[] = [];
+    const { promise: warm, resolve: isWarm } = Promise.withResolvers<void>();
+    const keepAsking = async (name: number): Promise<void> => {
+      const client = await KeepAliveClient.connect(gateway.port);
+      for (let ordinal = 0; !client.isOver; ordinal += 1) {
+        const sent = `${name}-${ordinal}`;
+        const question = { model: "acme/large", stream: ordinal % 2 === 0, messages: [{ role: "user", content: sent }] };
+        const reply = await client.request("/v1/chat/completions", { secret: testLlmKey, body: question });
+        replies.push({ sent, reply });
+        if (replies.length === 600) isWarm();
+        if (reply.complete && reply.closesConnection) return;
+      }
+    };
+    const clients = Promise.all(Array.from({ length: 32 }, (_, name) => keepAsking(name)));
+    await warm;
+    const exited = gateway.terminate();
+    await clients;
+    expect(await exited).toBe(0);
+
+    const reached = new Set(upstream.requests.map((request) => at(request.json(), "messages.0.content")));
+    const unanswered = replies.filter(({ reply }) => !reply.complete);
+    console.log(`${replies.length} requests on 32 connections, ${unanswered.length} met a closed connection`);
+    expect(unanswered.filter(({ sent, reply }) => (!reply.complete && reply.received !== "") || reached.has(sent))).toEqual([]);
+    const answered = replies.flatMap(({ reply }) => (reply.complete ? [reply] : []));
+    expect(answered.filter(({ status }) => status !== 200)).toEqual([]);
+    expect(byId(answered.flatMap(({ body }) => chargeIn(body)))).toEqual(await standingCharges());
+    expect(answered.length).toBe(reached.size);
+  });
+
+  test("sends a long answer whole to a client that reads slowly", async () => {
+    const text = "x".repeat(12_000_000);
+    upstream.enqueue(json(chatCompletion({ text })));
+    const socket = connect(gateway.port, "127.0.0.1");
+    const question = JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testLlmKey}\r\ncontent-length: ${question.length}\r\n\r\n${question}`,
+    );
+    const { promise: received, resolve } = Promise.withResolvers<string>();
+    const parts: Buffer[] = [];
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    socket.once("data", () => {
+      socket.pause();
+      begin();
+    });
+    socket.on("data", (bytes: Buffer) => void parts.push(bytes)).on("close", () => resolve(Buffer.concat(parts).toString()));
+    await begun;
+    const exited = gateway.terminate();
+    await gateway.stderrHas(draining);
+    socket.resume();
+    const answer = await received;
+    expect(await exited).toBe(0);
+    const content = at(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)), "choices.0.message.content");
+    expect(content).toHaveLength(text.length);
+    expect(chargeIn(answer.slice(answer.indexOf("\r\n\r\n") + 4))).toEqual(await standingCharges());
+  });
+
+  test("sent twice ends requests that do not end, and charges what the provider does", async () => {
+    const { script, gate } = gatedStream();
+    upstream.enqueue([...script.slice(0, 3), stall()], [head({ headers: { "content-type": "application/json" } }), body("{"), gate, stall()]);
+    const stream = await postChat(gateway, { stream: true });
+    const reader = stream.body?.getReader();
+    await reader?.read();
+    const whole = postChat(gateway).catch(() => "cut");
+    await gate.reached;
+    gateway.child.kill("SIGTERM");
+    await gateway.stderrHas(draining);
+    expect(await gateway.terminate()).toBe(0);
+    const charges = await standingCharges();
+    expect(charges).toHaveLength(2);
+    for (const { costNano } of charges) expect(costNano).toBeGreaterThan(0n);
+    expect(await whole).toBe("cut");
+    await reader?.cancel().catch(() => undefined);
+  });
+
+  test("charges a stream whose client has left while the provider is read on", async () => {
+    await gateway.kill9();
+    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"), environment: bootstrapVariables });
+    const { script, gate } = gatedStream();
+    upstream.enqueue(script);
+    const leaving = new AbortController();
+    const response = await postChat(gateway, { stream: true }, { signal: leaving.signal });
+    await response.body?.getReader().read();
+    await gate.reached;
+    leaving.abort();
+    const exited = gateway.terminate();
+    await gateway.stderrHas(draining);
+    gate.open();
+    expect(await exited).toBe(0);
+    // 11 tokens in and 7 out, as the provider counted them.
+    expect(await standingCharges()).toEqual([{ generationId: expect.stringMatching(/^gen_/), costNano: 16_000n }]);
+  });
+
+  test("ends an idle gateway at once, and so does SIGINT", async () => {
+    expect(await gateway.terminate()).toBe(0);
+    const other = await startProcess({ dataDirectory: gateway.dataDirectory });
+    other.child.kill("SIGINT");
+    expect(await other.child.exited).toBe(0);
+  });
+});
