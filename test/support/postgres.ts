@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
 
@@ -12,21 +13,43 @@ export interface PostgresServer {
 
 /** Starts a server of one's own; it also ends when this process does, however that happens. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const server = Bun.spawn([process.execPath, join(import.meta.dir, "postgres-server.ts")], {
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "inherit",
+  const listener = createServer({ allowHalfOpen: true });
+  const port = await new Promise<number>((resolve) => {
+    listener.listen(0, "127.0.0.1", () => resolve((listener.address() as AddressInfo).port));
   });
-  const url = await firstLine(server.stdout);
-  server.unref();
+  launchInBackground(port);
+  const connection = await new Promise<Socket>((resolve) => listener.once("connection", resolve));
+  listener.close();
+  const url = await firstLine(connection);
+  if (!url.startsWith("postgres:")) throw new Error(`the Postgres of the tests did not start: ${url}`);
+  connection.unref();
   return {
     url,
     freshDatabase: () => createDatabase(url),
-    stop: async () => {
-      server.stdin.end();
-      await server.exited;
-    },
+    stop: () => new Promise((resolve) => {
+      connection.ref().once("close", () => resolve()).end();
+    }),
   };
+}
+
+/**
+ * `bun test` kills the child processes of a test that times out, and a server that is killed leaves its
+ * data behind. A grandchild is not touched: it serves the tests that follow.
+ */
+function launchInBackground(port: number): void {
+  const script = join(import.meta.dir, "postgres-server.ts");
+  Bun.spawnSync(["sh", "-c", '"$@" </dev/null >/dev/null &', "sh", process.execPath, script, String(port)], { stderr: "inherit" });
+}
+
+function firstLine(connection: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    connection.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes("\n")) resolve(text.slice(0, text.indexOf("\n")));
+    });
+    connection.once("close", () => resolve("it ended without a word"));
+  });
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -39,17 +62,6 @@ export function sharedPostgres(): Promise<PostgresServer> {
 
 /** URL of an empty database on the shared server. */
 export const freshDatabase = async (): Promise<string> => (await sharedPostgres()).freshDatabase();
-
-async function firstLine(stdout: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stdout) {
-    text += decoder.decode(chunk, { stream: true });
-    const end = text.indexOf("\n");
-    if (end !== -1) return text.slice(0, end);
-  }
-  throw new Error("the Postgres of the tests did not start; its reason stands above");
-}
 
 let databaseCount = 0;
 
