@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { errorCatalog } from "../../../src/platform/lib/errors.ts";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { at, listAt, textAt } from "./at.ts";
+
+let gateway: TestGateway;
+let document: unknown;
+let page: string;
+beforeAll(async () => {
+  gateway = await startGateway({ sandbox: true, publicUrl: () => "https://gateway.example" });
+  document = await (await fetch(`${gateway.baseUrl}/openapi.json`)).json();
+  page = await (await fetch(`${gateway.origin}/docs`)).text();
+});
+afterAll(() => gateway.stop());
+
+interface Operation {
+  method: string;
+  path: string;
+  body: unknown;
+}
+
+const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+
+const operations = (): Operation[] => Object.entries(Object(at(document, "paths")) as Record<string, unknown>).flatMap(([path, item]) =>
+  Object.entries(Object(item) as Record<string, unknown>).filter(([key]) => methods.includes(key)).map(([method, body]) => ({ method, path, body })));
+
+/** Every value of a tree, with the path that leads to it. */
+function* walk(value: unknown, path: string[] = []): Generator<{ path: string[]; value: unknown }> {
+  yield { path, value };
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) yield* walk(inner, [...path, key]);
+}
+
+/** What a reference such as `#/components/schemas/Error` points at (RFC 6901). */
+const resolve = (reference: string): unknown => reference.slice(2).split("/")
+  .reduce<unknown>((value, key) => Reflect.get(Object(value), key.replaceAll("~1", "/").replaceAll("~0", "~")), document);
+
+describe("the OpenAPI document", () => {
+  test("is 3.1 and says where the API is", () => {
+    expect(textAt(document, "openapi")).toMatch(/^3\.1\.\d+$/);
+    expect(at(document, "info")).toMatchObject({ title: "Switchyard API", version: "0.0.0-test" });
+    expect(listAt(document, "servers").map((server) => at(server, "url"))).toEqual(["https://gateway.example/api/v1", "https://gateway.example/v1"]);
+  });
+
+  test("has every endpoint of the table, and nothing else", () => {
+    const table = endpoints.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`);
+    expect(operations().map(({ method, path }) => `${method} ${path}`).sort()).toEqual(table.sort());
+  });
+
+  test("gives every operation an id of its own, a summary and a tag", () => {
+    const ids = operations().map(({ body }) => textAt(body, "operationId"));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^[a-z][a-zA-Z0-9]*$/);
+    for (const { body } of operations()) {
+      expect(textAt(body, "summary")).toEndWith(".");
+      expect(listAt(body, "tags")).toHaveLength(1);
+    }
+  });
+
+  test("resolves every reference within itself", () => {
+    const references = [...walk(document)].filter(({ path }) => path.at(-1) === "$ref").map(({ value }) => String(value));
+    expect(references.length).toBeGreaterThan(0);
+    for (const reference of references) {
+      expect(reference).toStartWith("#/");
+      expect(resolve(reference)).toBeDefined();
+    }
+  });
+
+  test("declares every parameter of a path, and each only once", () => {
+    for (const { path, body } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const parameters = Array.isArray(at(body, "parameters")) ? listAt(body, "parameters") : [];
+      const declared = parameters.filter((parameter) => at(parameter, "in") === "path");
+      expect(declared.map((parameter) => at(parameter, "name")).sort()).toEqual(inPath.sort());
+      expect(declared.every((parameter) => at(parameter, "required") === true)).toBe(true);
+      const names = parameters.map((parameter) => `${at(parameter, "in")} ${at(parameter, "name")}`);
+      expect(new Set(names).size).toBe(names.length);
+      for (const parameter of parameters) expect(["string", "integer", "array", "number", "boolean"]).toContain(textAt(parameter, "schema.type"));
+    }
+  });
+
+  test("names a credential for every operation, and only those that it defines", () => {
+    const schemes = Object.keys(Object(at(document, "components.securitySchemes")));
+    for (const { body } of operations()) {
+      const alternatives = listAt(body, "security");
+      expect(alternatives.length).toBeGreaterThan(0);
+      for (const name of alternatives.flatMap((alternative) => Object.keys(Object(alternative)))) expect(schemes).toContain(name);
+    }
+    const keys = operations().find(({ method, path }) => method === "post" && path === "/keys");
+    expect(at(keys?.body, "security")).toEqual([{ managementKey: [] }]);
+    expect(at(keys?.body, "x-required-scope")).toBe("write:llm-keys");
+  });
+
+  test("has an answer for success and one for errors everywhere, bodies where they are sent, and no undefined schema", () => {
+    for (const { method, body } of operations()) {
+      const statuses = Object.keys(Object(at(body, "responses")));
+      expect(statuses.some((status) => status.startsWith("2"))).toBe(true);
+      expect(statuses).toContain("default");
+      expect(at(body, "requestBody") !== undefined).toBe(method === "post");
+      for (const status of statuses) expect(at(Object(at(body, "responses"))[status], "description")).toBeString();
+    }
+  });
+
+  test("lists every code of the error catalogue", () => {
+    expect(listAt(document, "components.schemas.Error.properties.error.properties.code.enum")).toEqual(Object.keys(errorCatalog));
+  });
+
+  test("is the same under both bases", async () => {
+    const other = await fetch(`${gateway.origin}/v1/openapi.json`);
+    expect(other.headers.get("content-type")).toBe("application/json");
+    expect(await other.json()).toEqual(document);
+  });
+});
+
+describe("the page for people", () => {
+  test("shows every endpoint, with its credential, and every error code", () => {
+    for (const { method, path, base, summary } of endpoints) {
+      const row = page.split("<tr>").find((text) => text.includes(`<code>${method}</code>`) && text.includes(`<code>${base === "api" ? `/api/v1${path}` : path}</code>`));
+      expect(row).toContain(summary);
+      expect(row).toMatch(/<td>[^<]+<\/td><\/tr>/);
+    }
+    for (const code of Object.keys(errorCatalog)) expect(page).toContain(`<code>${code}</code>`);
+  });
+
+  test("has a request to copy that works as it stands, for a model that costs nothing", async () => {
+    const command = /<pre>([\s\S]*?)<\/pre>/.exec(page)?.[1]?.replaceAll("&quot;", '"') ?? "";
+    expect(command).toContain("https://gateway.example/api/v1/chat/completions");
+    const answer = await gateway.post("/chat/completions", /-d '(.*)'/.exec(command)?.[1] ?? "");
+    expect(answer.status).toBe(200);
+    expect(at(await answer.json(), "usage.cost")).toBe(0);
+  });
+
+  test("runs no script and loads nothing from elsewhere", async () => {
+    const { headers } = await fetch(`${gateway.origin}/docs`);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page).not.toMatch(/<script|src=|@import|url\(/i);
+  });
+});
