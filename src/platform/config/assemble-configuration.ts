@@ -61,6 +61,10 @@ function absoluteStorageUrl(url: string, workingDirectory: string): string {
   return url.startsWith("sqlite:") ? `sqlite:${resolve(workingDirectory, url.slice("sqlite:".length))}` : url;
 }
 
-function mapValues<From, To>(record: Readonly<Record<string, From | undefined>>, map: (value: From) => To): Record<string, To> {
-  return Object.fromEntries(Object.entries(record).flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])));
+function mapValues<From, To>(
+  record: Readonly<Record<string, From | undefined>>,
+  map: (value: From) => To,
+): Record<string, To> {
+  const entries = Object.entries(record);
+  return Object.fromEntries(entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])));
 }

@@ -33,8 +33,8 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     encryptionKey: read.matching("SWITCHYARD_ENCRYPTION_KEY", isEncryptionKey, "expected 32 bytes in base64"),
     logLevel: read.choice("LOG_LEVEL", logLevels),
     bootstrap: {
-      llmKey: read.matching("SWITCHYARD_BOOTSTRAP_LLM_KEY", secretWith(brand.llmKeyPrefix), `expected ${brand.llmKeyPrefix} and at least ${minSecretLength} more characters`),
-      managementKey: read.matching("SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", secretWith(brand.managementKeyFamilyPrefix), `expected ${brand.managementKeyFamilyPrefix} and at least ${minSecretLength} more characters`),
+      llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),
+      managementKey: read.secret("SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", brand.managementKeyFamilyPrefix),
       creditsNanoUsd: read.usd("SWITCHYARD_BOOTSTRAP_CREDITS"),
       plan: read.choice("SWITCHYARD_BOOTSTRAP_PLAN", planIds),
     },
@@ -43,9 +43,6 @@ export function readEnvironment(environment: Environment, problems: Configuratio
 
 const isEncryptionKey = (text: string): boolean =>
   /^[A-Za-z0-9+/_-]{43}=?$/.test(text) && Buffer.from(text, "base64").length === 32;
-
-const secretWith = (prefix: string) => (text: string): boolean =>
-  text.startsWith(prefix) && /^\S+$/.test(text) && text.length >= prefix.length + minSecretLength;
 
 class VariableReader {
   readonly #environment: Environment;
@@ -61,13 +58,21 @@ class VariableReader {
   }
 
   port(name: string): number | undefined {
-    const text = this.matching(name, (value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "expected an integer from 0 to 65535");
+    const isPort = (value: string): boolean => /^\d{1,5}$/.test(value) && Number(value) <= 65_535;
+    const text = this.matching(name, isPort, "expected an integer from 0 to 65535");
     return text === undefined ? undefined : Number(text);
   }
 
   usd(name: string): bigint | undefined {
-    const text = this.matching(name, (value) => (nanoFromUsd(value) ?? -1n) >= 0n, "expected a decimal number of USD that is not negative");
+    const isAmount = (value: string): boolean => (nanoFromUsd(value) ?? -1n) >= 0n;
+    const text = this.matching(name, isAmount, "expected a decimal number of USD that is not negative");
     return text === undefined ? undefined : nanoFromUsd(text);
+  }
+
+  secret(name: string, prefix: string): string | undefined {
+    const minLength = prefix.length + minSecretLength;
+    const isSecret = (value: string): boolean => value.startsWith(prefix) && value.length >= minLength && !/\s/.test(value);
+    return this.matching(name, isSecret, `expected ${prefix} and at least ${minSecretLength} more characters`);
   }
 
   choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {

@@ -17,7 +17,9 @@ export interface LoadOptions<Provider extends z.ZodType> {
 }
 
 /** Reads the environment and the YAML file; throws a `ConfigurationError` that holds every problem. */
-export function loadConfiguration<Provider extends z.ZodType>(options: LoadOptions<Provider>): Configuration<z.output<Provider>> {
+export function loadConfiguration<Provider extends z.ZodType>(
+  options: LoadOptions<Provider>,
+): Configuration<z.output<Provider>> {
   const problems: ConfigurationProblem[] = [];
   const variables = readEnvironment(options.environment, problems);
   const file = readSettingsFile({ ...options, named: variables.configurationFile }, problems);

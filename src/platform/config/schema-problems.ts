@@ -20,8 +20,12 @@ export interface CheckedSource {
 }
 
 /** What a schema has against a file's data, each with its place in the file. */
-export function schemaProblems(issues: readonly Issue[], { schema, source, file }: CheckedSource): ConfigurationProblem[] {
-  return issues.flatMap((issue) => problemsOf(issue, { schema, data: source.data })).map(({ path, message, ofKey = false }) => ({
+export function schemaProblems(
+  issues: readonly Issue[],
+  { schema, source, file }: CheckedSource,
+): ConfigurationProblem[] {
+  const problems = issues.flatMap((issue) => problemsOf(issue, { schema, data: source.data }));
+  return problems.map(({ path, message, ofKey = false }) => ({
     key: pathText(path), message, file, ...source.positionOf(path, { ofKey }),
   }));
 }
@@ -49,7 +53,8 @@ function unknownKeyText(key: string, known: readonly string[]): string {
 
 /** The alternative that the value resembles speaks for the union; when it resembles none, all do. */
 function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): SchemaProblem[] {
-  const resembled = issue.errors.find((alternative) => alternative.some(({ path, code }) => path.length > 0 || code === "unrecognized_keys"));
+  const resembled = issue.errors.find((alternative) =>
+    alternative.some(({ path, code }) => path.length > 0 || code === "unrecognized_keys"));
   if (resembled) {
     return resembled.flatMap((inner) => problemsOf({ ...inner, path: [...issue.path, ...inner.path] }, context));
   }
@@ -61,12 +66,20 @@ function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): S
 /** Zod's own words, from "expected" on. */
 function expectation(issue: Issue): string {
   if (issue.code === "invalid_value") return `expected ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
-  if (issue.code === "invalid_type" && issue.message.startsWith("Invalid input")) return `expected ${typeNames[issue.expected] ?? issue.expected}`;
+  if (issue.code === "invalid_type" && issue.message.startsWith("Invalid input")) {
+    return `expected ${typeNames[issue.expected] ?? issue.expected}`;
+  }
   return issue.message.replace(/^[A-Z][a-z ]+: (?=expected)/, "");
 }
 
 const typeNames: Record<string, string> = {
-  string: "text", number: "a number", int: "an integer", boolean: "true or false", object: "a map", record: "a map", array: "a list",
+  string: "text",
+  number: "a number",
+  int: "an integer",
+  boolean: "true or false",
+  object: "a map",
+  record: "a map",
+  array: "a list",
 };
 
 function valueAt(data: unknown, path: readonly PropertyKey[]): unknown {
@@ -84,15 +97,15 @@ function knownKeys(schema: z.core.$ZodType, path: readonly PropertyKey[]): strin
   for (const part of path) level = level.flatMap((candidate) => children(candidate, part)).flatMap(alternatives);
   return level.flatMap((candidate) => {
     if (candidate instanceof z.ZodObject) return Object.keys(candidate.shape);
-    if (candidate instanceof z.ZodRecord && candidate.keyType instanceof z.ZodEnum) return candidate.keyType.options.map(String);
-    return [];
+    const keyType = candidate instanceof z.ZodRecord ? candidate.keyType : undefined;
+    return keyType instanceof z.ZodEnum ? keyType.options.map(String) : [];
   });
 }
 
 function alternatives(schema: z.core.$ZodType): z.core.$ZodType[] {
   if (schema instanceof z.ZodUnion) return schema.options.flatMap(alternatives);
   if (schema instanceof z.ZodPipe) return [...alternatives(schema.in), ...alternatives(schema.out)];
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return alternatives(schema.unwrap());
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return alternatives(schema.unwrap());
   return [schema];
 }
 

@@ -53,7 +53,8 @@ function readText(options: ReadTextOptions, problems: ConfigurationProblem[]): s
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" && named === undefined) return "";
     const reason = code === "ENOENT" ? "there is no such file" : error instanceof Error ? error.message : String(error);
-    problems.push({ key: named === undefined ? "" : "SWITCHYARD_CONFIG", message: `cannot read ${named ?? defaultFile}: ${reason}` });
+    const key = named === undefined ? "" : "SWITCHYARD_CONFIG";
+    problems.push({ key, message: `cannot read ${named ?? defaultFile}: ${reason}` });
     return undefined;
   }
 }
@@ -66,7 +67,8 @@ function duplicateProviders(source: YamlSource, file: string): ConfigurationProb
     if (first === undefined) firstIndexes.set(id, index);
     if (first === undefined) return [];
     const path = ["providers", index, "id"];
-    return [{ key: pathText(path), message: `${JSON.stringify(id)} is already the id of providers[${first}]`, file, ...source.positionOf(path) }];
+    const message = `${JSON.stringify(id)} is already the id of providers[${first}]`;
+    return [{ key: pathText(path), message, file, ...source.positionOf(path) }];
   });
 }
 

@@ -7,6 +7,8 @@ function parsedUrl(text: string): URL | undefined {
 
 const isHttpUrl = (text: string): boolean => /^https?:$/.test(parsedUrl(text)?.protocol ?? "");
 
+const isPostgresUrl = (text: string): boolean => /^postgres(ql)?:$/.test(parsedUrl(text)?.protocol ?? "");
+
 /** An http(s) URL without query and fragment; a trailing slash is dropped. */
 export const httpUrlSchema = z.string()
   .refine(isHttpUrl, "expected an http(s) URL")
@@ -17,7 +19,7 @@ const inMemorySqlite = /^sqlite:(:memory:|file::memory:|.*[?&]mode=memory)/;
 
 /** `sqlite:PATH` or a Postgres URL. A ledger in memory would forget what clients paid for. */
 export const storageUrlSchema = z.string()
-  .refine((text) => /^sqlite:./.test(text) || /^postgres(ql)?:$/.test(parsedUrl(text)?.protocol ?? ""), "expected sqlite:PATH or a postgres:// URL")
+  .refine((text) => /^sqlite:./.test(text) || isPostgresUrl(text), "expected sqlite:PATH or a postgres:// URL")
   .refine((text) => !inMemorySqlite.test(text), "a database in memory would lose the ledger; name a file");
 
 /** Where shared state lives; this release has one place for it. */

@@ -38,8 +38,10 @@ export function readYaml(text: string, { file, environment }: YamlOptions): Yaml
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const positionOf: YamlSource["positionOf"] = (path, options) => positionAt(offsetOf(document, path, options?.ofKey ?? false));
-  const problems = independentErrors(document).map(({ message, pos }) => ({ key: "", message, file, ...positionAt(pos[0]) }));
+  const positionOf: YamlSource["positionOf"] = (path, options) =>
+    positionAt(offsetOf(document, path, options?.ofKey ?? false));
+  const problems = independentErrors(document)
+    .map(({ message, pos }) => ({ key: "", message, file, ...positionAt(pos[0]) }));
   if (problems.length > 0) return { data: undefined, problems, positionOf };
   for (const { path, offset, missing } of expandScalars(document, environment)) {
     const message = `the environment variable ${missing} is not set; set it, or give a default as \${${missing}:-value}`;

@@ -34,6 +34,8 @@ export function tableSql(kind: StorageKind, { name, columns, constraints = [], c
 function columnSql(kind: StorageKind, definition: string): string {
   const [type = "", ...rest] = definition.trim().split(/\s+/);
   const postgresType = postgresTypes[type.toLowerCase()];
-  if (postgresType === undefined) throw new TypeError(`column type "${type}" is not one of ${Object.keys(postgresTypes).join(", ")}`);
+  if (postgresType === undefined) {
+    throw new TypeError(`column type "${type}" is not one of ${Object.keys(postgresTypes).join(", ")}`);
+  }
   return [kind === "sqlite" ? type : postgresType, ...rest].join(" ");
 }

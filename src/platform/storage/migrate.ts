@@ -51,6 +51,7 @@ async function refuseNewerSchema(database: Kysely<unknown>, migrations: readonly
   const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
   if (unknown.length === 0) return;
   throw new SchemaMismatchError(
-    `the database was written by a newer release (${unknown.join(", ")}): start that release, or restore a backup made before it`,
+    `the database was written by a newer release (${unknown.join(", ")}): `
+      + "start that release, or restore a backup made before it",
   );
 }

@@ -57,7 +57,8 @@ function requireValues(name: string, values: readonly SqlValue[], expectedCount:
   for (const value of values) {
     if (typeof value === "string" || value === null) continue;
     if (typeof value === "number" && value <= Number.MAX_SAFE_INTEGER && value >= -Number.MAX_SAFE_INTEGER) continue;
-    throw new TypeError(`commit statement "${name}" cannot bind ${String(value)}: values are text, null or numbers within 2^53`);
+    const expected = "values are text, null or numbers within 2^53";
+    throw new TypeError(`commit statement "${name}" cannot bind ${String(value)}: ${expected}`);
   }
 }
 

@@ -52,7 +52,8 @@ export class CommitSession {
     } catch (error) {
       if (error instanceof StorageInUseError) throw error;
       const { host } = new URL(options.url);
-      throw new StorageUnavailableError(`cannot open the Postgres database at ${host}: ${reasonOf(error)}`, { cause: error });
+      const message = `cannot open the Postgres database at ${host}: ${reasonOf(error)}`;
+      throw new StorageUnavailableError(message, { cause: error });
     }
   }
 
@@ -154,7 +155,8 @@ export class CommitSession {
     while (!(await tryGatewayLock(client))) {
       if (clock.monotonicMs() >= deadlineMs) {
         throw new StorageInUseError(
-          `another gateway uses this database (${await lockHolder(client)}): stop it first, or give this one its own database`,
+          `another gateway uses this database (${await lockHolder(client)}): `
+            + "stop it first, or give this one its own database",
         );
       }
       await delay(lockPollMs);

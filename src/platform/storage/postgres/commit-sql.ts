@@ -38,7 +38,8 @@ function insertSql({ table, columns }: InsertStatement, typeOf: ColumnTypes): Pa
 }
 
 function addSql({ table, keyColumns, sumColumns }: AddStatement, typeOf: ColumnTypes): Part {
-  const growth = sumColumns.map((column) => `${quoted(column)} = ${quoted(table)}.${quoted(column)} + excluded.${quoted(column)}`);
+  const growth = sumColumns.map(quoted)
+    .map((column) => `${column} = ${quoted(table)}.${column} + excluded.${column}`);
   return (parameter) => `${insertRows({ table, columns: [...keyColumns, ...sumColumns], typeOf, parameter })}`
     + ` on conflict (${list(keyColumns)}) do update set ${growth.join(", ")}`;
 }

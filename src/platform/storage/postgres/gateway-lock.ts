@@ -39,7 +39,8 @@ export async function endSession(client: Client, { pid, startedAt }: SessionIden
 /** Who holds the lock, for the message that refuses to start. */
 export async function lockHolder(client: Client): Promise<string> {
   const { rows } = await client.query(
-    `select format('process %s from %s since %s', a.pid, coalesce(host(a.client_addr), 'a local socket'), a.backend_start) as holder
+    `select format('process %s from %s since %s',
+       a.pid, coalesce(host(a.client_addr), 'a local socket'), a.backend_start) as holder
      from pg_locks l join pg_stat_activity a on a.pid = l.pid
      where l.locktype = 'advisory' and l.granted and l.objsubid = 1
        and (l.classid::bigint << 32) + l.objid::bigint = ${lockKey}

@@ -74,8 +74,8 @@ async function columnTypes(session: CommitSession, { commitStatements }: OpenedS
   }
   return (table, column) => {
     const type = types.get(`${table}.${column}`);
-    if (type === undefined) throw new TypeError(`a commit statement names ${table}.${column}, which the database does not have`);
-    return type;
+    if (type !== undefined) return type;
+    throw new TypeError(`a commit statement names ${table}.${column}, which the database does not have`);
   };
 }
 

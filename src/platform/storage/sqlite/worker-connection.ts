@@ -86,7 +86,8 @@ export class WorkerConnection implements DatabaseConnection {
 
   #requireUnexpired(): void {
     if (this.#state !== "expired") return;
-    throw new StorageUnavailableError(`the transaction held the database longer than ${this.#options.maxTransactionMs} ms and was rolled back`);
+    const { maxTransactionMs } = this.#options;
+    throw new StorageUnavailableError(`the transaction took longer than ${maxTransactionMs} ms and was rolled back`);
   }
 }
 
