@@ -1,0 +1,41 @@
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { startGateway, testLlmKey } from "../test/support/gateway.ts";
+import opencode from "./opencode.json";
+
+const gateway = await startGateway({ sandbox: true });
+afterAll(() => gateway.stop());
+
+/** What an example prints; its exit code has to be 0. */
+async function outputOf(command: string[]): Promise<string> {
+  const child = Bun.spawn(command, {
+    cwd: import.meta.dir,
+    env: { ...process.env, SWITCHYARD_URL: gateway.origin, SWITCHYARD_KEY: testLlmKey, MODEL: undefined },
+    stderr: "inherit",
+  });
+  const output = await new Response(child.stdout).text();
+  expect(await child.exited).toBe(0);
+  return output;
+}
+
+test.each([
+  ["chat.ts", ['You wrote: "Hello"', "cost: 0"]],
+  ["chat-stream.ts", ['You wrote: "Hello"', "cost: 0"]],
+  ["chat-tools.ts", ['name: "weather"', 'The tool returned: "4 degrees, rain"']],
+])("%s runs as it stands", async (file, expected) => {
+  const output = await outputOf([process.execPath, join(import.meta.dir, file)]);
+  for (const text of expected) expect(output).toContain(text);
+});
+
+test.skipIf(Bun.which("curl") === null)("chat.sh runs as it stands", async () => {
+  expect(JSON.parse(await outputOf(["bash", "chat.sh"]))).toMatchObject({ object: "chat.completion", usage: { cost: 0 } });
+});
+
+test("opencode.json names a model that is served, with the limits that it has", async () => {
+  const [id = "", settings] = Object.entries(opencode.provider.switchyard.models)[0] ?? [];
+  expect(opencode.model).toBe(`switchyard/${id}`);
+  const model = await (await gateway.get(`/models/${encodeURIComponent(id)}`)).json() as {
+    context_length: number; top_provider: { max_completion_tokens: number };
+  };
+  expect(settings?.limit).toEqual({ context: model.context_length, output: model.top_provider.max_completion_tokens });
+});

@@ -1,0 +1,67 @@
+import {
+  isArrayLiteralExpression, isCallExpression, isIdentifier, isObjectLiteralExpression, isPropertyAssignment, isStringLiteral,
+  isVariableStatement, type CallExpression, type Expression, type SourceFile as Syntax,
+} from "typescript/unstable/ast";
+import type { Finding, Rule } from "./rule.ts";
+import { isProgram } from "./rule.ts";
+import type { SourceFile, SourceTree } from "./source-tree.ts";
+import { lineOf } from "./syntax-nodes.ts";
+
+const tablePath = "src/endpoints/index.ts";
+
+interface Declared {
+  file: string;
+  name: string;
+  /** The path that it declares; undefined where that is not written out. */
+  path: string | undefined;
+}
+
+/** Constants of a file with their values. */
+const constantsOf = (syntax: Syntax): { name: string; value: Expression | undefined }[] =>
+  syntax.statements.filter(isVariableStatement).flatMap(({ declarationList }) =>
+    declarationList.declarations.flatMap(({ name, initializer }) => (isIdentifier(name) ? [{ name: name.text, value: initializer }] : [])));
+
+/** The text of the property `path` of the object that `defineEndpoint` is given. */
+function declaredPath({ arguments: [options] }: CallExpression): string | undefined {
+  if (options === undefined || !isObjectLiteralExpression(options)) return undefined;
+  const property = options.properties.find((each) => isPropertyAssignment(each) && each.name.getText() === "path");
+  const value = property !== undefined && isPropertyAssignment(property) ? property.initializer : undefined;
+  return value !== undefined && isStringLiteral(value) ? value.text : undefined;
+}
+
+const declaredIn = ({ path: file, syntax }: SourceFile): Declared[] => constantsOf(syntax).flatMap(({ name, value }) =>
+  (value !== undefined && isCallExpression(value) && value.expression.getText() === "defineEndpoint"
+    ? [{ file, name, path: declaredPath(value) }]
+    : []));
+
+const declaredEndpoints = ({ files }: SourceTree): Declared[] =>
+  files.filter(({ path }) => path.startsWith("src/endpoints/") && isProgram(path)).flatMap(declaredIn);
+
+/** Every endpoint that is declared is served, once. */
+export const endpointTable: Rule = {
+  name: "endpoint table",
+  fix: `List every endpoint in ${tablePath} exactly once.`,
+  check(tree): Finding[] {
+    const table = tree.files.find(({ path }) => path === tablePath);
+    if (table === undefined) return [];
+    const list = constantsOf(table.syntax).find(({ name }) => name === "endpoints")?.value;
+    const listed = list !== undefined && isArrayLiteralExpression(list) ? list.elements.filter(isIdentifier) : [];
+    const unlisted = declaredEndpoints(tree).filter(({ name }) => !listed.some((entry) => entry.text === name))
+      .map(({ file, name }) => ({ path: file, problem: `${name} is not in the table` }));
+    const repeated = listed.filter((entry, index) => listed.findIndex(({ text }) => text === entry.text) !== index)
+      .map((entry) => ({ path: tablePath, line: lineOf(table.syntax, entry), problem: `${entry.text} is listed twice` }));
+    return [...unlisted, ...repeated];
+  },
+};
+
+/** Every endpoint is called by some test, by the part of its path before any parameter. */
+export const testedEndpoints: Rule = {
+  name: "tested endpoints",
+  fix: "Add a test that calls it.",
+  check(tree): Finding[] {
+    const tests = tree.files.filter(({ path }) => path.endsWith(".test.ts")).map(({ lines }) => lines.join("\n")).join("\n");
+    return declaredEndpoints(tree)
+      .filter(({ path }) => path !== undefined && !tests.includes(path.replace(/:.*/, "")))
+      .map(({ file, name, path }) => ({ path: file, problem: `${name} (${path}) is called by no test` }));
+  },
+};

@@ -1,0 +1,39 @@
+import { isTest, type Finding, type Rule } from "./rule.ts";
+import type { SourceTree } from "./source-tree.ts";
+
+/** Files that are started by name, each with who starts it. */
+const entryPoints: Readonly<Record<string, string>> = {
+  "src/main.ts": "npm start",
+  "bench/run.ts": "npm run bench",
+  "scripts/catalog-refresh.ts": "npm run catalog:refresh",
+  "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",
+};
+
+const isEntry = (path: string): boolean => path in entryPoints || path.startsWith("examples/");
+
+/** Everything that is loaded or started when one of the given files is. */
+function reachedFrom({ files }: SourceTree, starts: (path: string) => boolean): Set<string> {
+  const imports = new Map(files.map((file) => [file.path, file.imports]));
+  const reached = new Set<string>();
+  const waiting = [...imports.keys()].filter(starts);
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (reached.has(path)) continue;
+    reached.add(path);
+    for (const { target } of imports.get(path) ?? []) if (target !== undefined) waiting.push(target);
+  }
+  return reached;
+}
+
+/** What no program reaches is dead; tests alone keep no file of the program alive. */
+export const orphanFiles: Rule = {
+  name: "orphan files",
+  fix: "Use the file, delete it, or name who starts it in test/tidy/orphan-files.ts.",
+  check(tree): Finding[] {
+    const byPrograms = reachedFrom(tree, isEntry);
+    const byTests = reachedFrom(tree, (path) => path.endsWith(".test.ts"));
+    return tree.files.filter(({ path }) => !path.endsWith(".test.ts") && !byPrograms.has(path)).flatMap(({ path }): Finding[] => {
+      if (!byTests.has(path)) return [{ path, problem: "is used by nothing" }];
+      return isTest(path) ? [] : [{ path, problem: "is used by tests only" }];
+    });
+  },
+};
