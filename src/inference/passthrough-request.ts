@@ -1,4 +1,4 @@
-import { editMembers } from "../platform/lib/json-members.ts";
+import { editMembers, scanMembers } from "../platform/lib/json-members.ts";
 import type { ReasoningLevels } from "./catalog/model.ts";
 import { maxOutputTokensOf, wantsStream, type ChatCall } from "./chat-call.ts";
 import { chatGatewayFields } from "./dialects/openai-chat/request-schema.ts";
@@ -35,10 +35,17 @@ export function passthroughBody(call: ChatCall, { route, model }: Candidate): st
   if (wantsStream(call) && !route.provider.quirks.noStreamOptions) {
     const options = body["stream_options"];
     const asked = typeof options === "object" && options !== null && (options as { include_usage?: unknown }).include_usage === true;
-    if (!asked) edits.set("stream_options", JSON.stringify({ ...(typeof options === "object" ? options : {}), include_usage: true }));
+    if (!asked) edits.set("stream_options", withUsage(call, { isObject: typeof options === "object" && options !== null }));
   }
   renameMaxTokens(call, { edits, field: route.provider.quirks.maxTokensField });
   return editMembers(call.text, edits);
+}
+
+/** The stream options as the caller wrote them, with usage asked for. */
+function withUsage({ text }: ChatCall, { isObject }: { isObject: boolean }): string {
+  const options = isObject ? scanMembers(text).findLast(({ key }) => key === "stream_options") : undefined;
+  if (options === undefined) return '{"include_usage":true}';
+  return editMembers(text.slice(options.valueStart, options.valueEnd), new Map([["include_usage", "true"]]));
 }
 
 /** Some vendors know only one of the two names of the output cap. */

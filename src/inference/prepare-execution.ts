@@ -3,6 +3,7 @@ import { GatewayError } from "../platform/lib/errors.ts";
 import type { CatalogSnapshot } from "./catalog/model.ts";
 import type { ChatCall } from "./chat-call.ts";
 import { maxOutputTokensOf, parametersOf } from "./chat-call.ts";
+import { checkTrace } from "./check-trace.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { Execution } from "./execution.ts";
 import { holdCeiling, isFree } from "./hold-ceiling.ts";
@@ -37,6 +38,7 @@ const asksForTools = ({ tools, tool_choice: choice }: ChatCall["body"]): boolean
 export function prepare(deps: InferenceDependencies, call: ChatCall): Execution {
   const { body } = call;
   const catalog = deps.catalog();
+  checkTrace(body["trace"]);
   if (call.forcedProviders !== undefined) assertAnyKnown(catalog, call.forcedProviders);
   const fallbackIds = Array.isArray(body["models"]) ? (body["models"] as string[]) : [];
   const ids = [...new Set([String(body["model"]), ...fallbackIds])];
@@ -56,7 +58,7 @@ export function prepare(deps: InferenceDependencies, call: ChatCall): Execution 
   const inputTokens = estimateInputTokens(call.text, body);
   const execution: Execution = {
     deps, call, inputTokens, requestedModel: first?.model.id ?? "", candidates: plan.candidates, failed: [],
-    lifeline: new Lifeline(call.signal, { aborts: deps.disconnect === "abort" }),
+    lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
     balanceAtAdmissionNano: undefined, firstSendMs: 0, accepted: false,
   };
   hold(execution, maxOutputTokens);

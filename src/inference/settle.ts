@@ -95,6 +95,10 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
   return text;
 }
 
+/** A provider's word as it is kept: short, and without characters that a database refuses (U+0000 on Postgres). */
+const keptText = (text: string | null): string | null =>
+  (text === null || (text.length <= 200 && !/\p{Cc}/u.test(text)) ? text : text.slice(0, 200).replace(/\p{Cc}/gu, ""));
+
 function generationRecord(
   deps: InferenceDependencies,
   { settlement, posted, price }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
@@ -112,9 +116,9 @@ function generationRecord(
     model: candidate.model.id,
     provider: candidate.route.provider.id,
     upstreamModel: candidate.route.upstreamModel,
-    upstreamId: settlement.upstreamId,
+    upstreamId: keptText(settlement.upstreamId),
     status: settlement.status,
-    finishReason: settlement.finishReason,
+    finishReason: keptText(settlement.finishReason),
     streamed: settlement.streamed,
     promptTokens,
     completionTokens: totalOutputTokens(metered.usage),

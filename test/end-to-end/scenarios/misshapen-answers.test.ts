@@ -6,6 +6,7 @@ import { answer, sse, stream, type Script } from "../../support/upstream/steps.t
 import { errorsIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
+import { settledRow } from "./support/settled-rows.ts";
 
 let scene: Scene;
 beforeAll(async () => {
@@ -52,6 +53,23 @@ describe("a stream of nothing but other shapes is no answer", () => {
       const reply = await ask(stream([sse(event), sse("[DONE]")]), { stream: true });
       expect([reply.status, saidIn(reply)]).toEqual([200, "from the backup"]);
     });
+  }
+});
+
+describe("words of the provider's that no database should keep", () => {
+  const words = { "very long": "x".repeat(1_000_000), "with U+0000": "stop\u0000\u0007", "half a character": "stop\ud83d" };
+  for (const [name, word] of Object.entries(words)) {
+    for (const streamed of [false, true]) {
+      test(`${name}, ${streamed ? "streamed" : "whole"}`, async () => {
+        scene.acme.script((request) => chatAnswer(request, { id: word, finishReason: word }));
+        const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream: streamed })));
+        expect([reply.status, saidIn(reply), errorsIn(reply)]).toEqual([200, fixtureText, []]);
+        const row = await settledRow(scene.gateway, reply.headers.get("x-service-trace-id"));
+        expect(row).toMatchObject({ status: "completed", costNano: 16_000n });
+        expect((row?.finishReason ?? "").length).toBeLessThanOrEqual(200);
+        expect(row?.finishReason).not.toContain("\u0000");
+      });
+    }
   }
 });
 
