@@ -2,8 +2,11 @@ import type { Server } from "bun";
 import type { CompiledRoutes } from "./router.ts";
 import type { BunRequest } from "bun";
 
-/** Bodies are bounded by each endpoint, with an answer in its dialect; this is only the last wall behind them. */
-const bodyBytesWall = 1024 * 1024 * 1024;
+/**
+ * Bodies are bounded where they are read, with an answer in the endpoint's dialect. A limit of the server's own
+ * would close the connection without an answer; what nobody reads is not kept either way.
+ */
+const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 
 /** Opens the listening socket. Streams may be quiet for long, so no idle timeout ends them: their own deadlines do. */
 export function listen(options: {
