@@ -9,8 +9,8 @@ export interface ChatCall {
   caller: LlmKeyCaller;
   /** Monotonic time at which the request was seen, in milliseconds. */
   startedMs: number;
-  /** Fires when the client goes away. */
-  signal: AbortSignal | undefined;
+  /** The signal that fires when the client goes away; made when it is asked for. */
+  signalOf: (() => AbortSignal) | undefined;
   /** The body as it came. */
   text: string;
   /** The body parsed and checked; only read, never changed. */

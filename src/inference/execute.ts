@@ -119,7 +119,7 @@ async function serveWhole(
   const timing = { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs };
   const settled = await settle(deps, {
     call, candidate, metered, attempts, timing, requestedModel: execution.requestedModel, finishReason: answer.finishReason,
-    status: execution.lifeline.clientGone ? "cancelled" : "completed", streamed: false, upstreamId: answer.upstreamId,
+    status: execution.lifeline.heardClientLeave ? "cancelled" : "completed", streamed: false, upstreamId: answer.upstreamId,
   });
   if (answer.spentOnReasoning) throw spentOnReasoning();
   return {

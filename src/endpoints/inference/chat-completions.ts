@@ -53,7 +53,7 @@ async function readCall(context: RequestContext, counters: Dependencies["counter
     generationId: `gen_${context.traceId}`,
     caller: caller as LlmKeyCaller,
     startedMs: context.startedMs,
-    signal: request.signal,
+    signalOf: () => request.signal,
     text,
     body,
     wantsBalance: headers.get(balanceHeader) === "true",

@@ -37,14 +37,8 @@ export class ConnectionPool {
     const connection = new Connection(origin, this.release);
     const opened = connection.open(options.timeoutMs);
     options.lifeline.attach(connection);
+    options.lifeline.listen();
     return opened;
-  }
-
-  /** Shortens the trust in an idle connection to what the upstream's `Keep-Alive: timeout=N` says. */
-  noteKeepAlive(connection: Connection, header: string | undefined): void {
-    const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
-    if (seconds === undefined) return;
-    connection.idleForMs = Math.max(0, Math.min(idleDefaultMs, Number(seconds) * 1000 - 500));
   }
 
   /** Closes every idle connection. */
@@ -64,7 +58,7 @@ export class ConnectionPool {
       connection.destroy();
       return;
     }
-    connection.idleUntilMs = this.clock.monotonicMs() + (connection.idleForMs ?? idleDefaultMs);
+    connection.idleUntilMs = this.clock.monotonicMs() + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
     stack.push(connection);
   };
 }

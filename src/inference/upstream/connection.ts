@@ -129,6 +129,12 @@ export class Connection {
     if (written < bytes.byteLength) this.unsent = bytes.subarray(Math.max(0, written));
   }
 
+  /** Trusts an idle connection no longer than the upstream's `Keep-Alive: timeout=N` says, with half a second to spare. */
+  noteKeepAlive(header: string | undefined): void {
+    const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
+    if (seconds !== undefined) this.idleForMs = Math.max(0, Number(seconds) * 1000 - 500);
+  }
+
   /** True once any byte of the current answer has arrived. */
   get hasResponded(): boolean {
     return this.responded;

@@ -4,6 +4,8 @@ import type { Clock } from "../../platform/lib/clock.ts";
 export interface Watched {
   deadlineMs: number;
   onDeadline(): void;
+  /** Told once when it has been watched for longer than a moment. */
+  onLasting(): void;
 }
 
 const sweepIntervalMs = 20;
@@ -14,6 +16,7 @@ const sweepIntervalMs = 20;
  */
 export class DeadlineWatch {
   private readonly watched = new Set<Watched>();
+  private recent: Watched[] = [];
   private readonly clock: Clock;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -23,6 +26,7 @@ export class DeadlineWatch {
 
   add(entry: Watched): void {
     this.watched.add(entry);
+    this.recent.push(entry);
     this.timer ??= setInterval(this.sweep, sweepIntervalMs);
   }
 
@@ -34,9 +38,13 @@ export class DeadlineWatch {
     clearInterval(this.timer);
     this.timer = undefined;
     this.watched.clear();
+    this.recent = [];
   }
 
   private readonly sweep = (): void => {
+    const recent = this.recent;
+    this.recent = [];
+    for (const entry of recent) if (this.watched.has(entry)) entry.onLasting();
     if (this.watched.size === 0) {
       clearInterval(this.timer);
       this.timer = undefined;

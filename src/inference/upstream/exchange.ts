@@ -40,6 +40,7 @@ export class Exchange implements ExchangeListener, Watched {
   private readonly clock: Clock;
   private readonly timeouts: ExchangeTimeouts;
   private readonly totalDeadlineMs: number;
+  readonly onLasting: () => void;
   private readonly chunks: Uint8Array[] = [];
   private queuedBytes = 0;
   private ended = false;
@@ -48,11 +49,12 @@ export class Exchange implements ExchangeListener, Watched {
   private headWaiter: Waiter<ResponseHead> | undefined;
   private chunkWaiter: Waiter<Uint8Array | undefined> | undefined;
 
-  constructor(options: { connection: Connection; watch: DeadlineWatch; clock: Clock; timeouts: ExchangeTimeouts }) {
+  constructor(options: { connection: Connection; watch: DeadlineWatch; clock: Clock; timeouts: ExchangeTimeouts; onLasting: () => void }) {
     this.connection = options.connection;
     this.watch = options.watch;
     this.clock = options.clock;
     this.timeouts = options.timeouts;
+    this.onLasting = options.onLasting;
     const nowMs = this.clock.monotonicMs();
     this.totalDeadlineMs = nowMs + this.timeouts.totalMs;
     this.deadlineMs = Math.min(this.totalDeadlineMs, nowMs + this.timeouts.firstTokenMs);
@@ -118,6 +120,7 @@ export class Exchange implements ExchangeListener, Watched {
   }
 
   onHead(head: ResponseHead): void {
+    this.connection.noteKeepAlive(head.headers["keep-alive"]);
     this.headWaiter?.resolve(head);
     this.headWaiter = undefined;
   }

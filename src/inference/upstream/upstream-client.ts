@@ -73,7 +73,7 @@ export class UpstreamClient {
    * closed before any byte of the answer came is replaced once by a new one (RFC 9112, 9.3.1).
    */
   async send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    if (request.lifeline.clientGone) throw abandoned();
+    if (request.lifeline.heardClientLeave) throw abandoned();
     const wire = requestWire(request);
     const idle = this.pool.takeIdle(request.target.originKey);
     if (idle !== undefined) {
@@ -103,7 +103,9 @@ export class UpstreamClient {
   }
 
   private exchangeOn(connection: Connection, request: UpstreamRequest): Exchange {
-    return new Exchange({ connection, watch: this.watch, clock: this.clock, timeouts: request.timeouts });
+    return new Exchange({
+      connection, watch: this.watch, clock: this.clock, timeouts: request.timeouts, onLasting: () => request.lifeline.listen(),
+    });
   }
 
   private async answer(exchange: Exchange, wire: string | Uint8Array, request: UpstreamRequest): Promise<UpstreamResponse> {
