@@ -1,5 +1,6 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import { encodeStreamError } from "./dialects/openai-chat/encode-error.ts";
 import { errorOfAttempts } from "./failure-error.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 
@@ -13,11 +14,5 @@ export function asStreamError(failure: unknown, context: { attempt: AttemptRecor
     : failure instanceof GatewayError
       ? failure
       : new GatewayError("internal_server_error", "The gateway failed on this stream.", { cause: failure });
-  const { type } = error.facts;
-  return `data: ${JSON.stringify({
-    error: {
-      code: error.code, message: error.message, type, param: null,
-      metadata: { type, fault: error.fault, trace_id: context.traceId, ...error.metadata },
-    },
-  })}\n\n`;
+  return encodeStreamError(error, { traceId: context.traceId }).join("");
 }

@@ -2,6 +2,12 @@ import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
 import { providerDefinitions } from "../providers/index.ts";
 
+/** An address, or an environment reference that is resolved when the catalog is built. */
+const baseUrlSchema = z.string().refine(
+  (text) => text.includes("${") || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !/[?#]/.test(text)),
+  "expected an http(s) URL without query and fragment, such as https://api.example.com/v1",
+);
+
 const surfaceSchema = z.enum(["chat", "embeddings", "rerank", "moderations", "decisions", "documents"]);
 
 const chatDialects = ["openai-chat", "anthropic-messages", "openai-responses", "google-generate"] as const;
@@ -69,7 +75,7 @@ const providerSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be a slug of lower-case letters, digits and dashes"),
   name: z.string().min(1).optional(),
   description: z.string().max(200).optional(),
-  base_url: z.string().min(1).optional(),
+  base_url: baseUrlSchema.optional(),
   dialect: dialectSchema.optional(),
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
