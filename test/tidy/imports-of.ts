@@ -61,7 +61,8 @@ export function importsOf(path: string, nodes: ReadonlyMap<SyntaxKind, readonly 
   return referring.flatMap((kind) => nodes.get(kind) ?? []).flatMap((node): Import[] => {
     const { specifier, typeOnly = false } = reference(node) ?? {};
     if (specifier === undefined || !isStringLiteral(specifier)) return [];
-    const relative = specifier.text.startsWith(".") || isCallExpression(node);
+    const startedByPath = isCallExpression(node) && node.expression.kind !== SyntaxKind.ImportKeyword;
+    const relative = specifier.text.startsWith(".") || startedByPath;
     const target = relative ? posix.join(posix.dirname(path), specifier.text) : undefined;
     return [{ specifier: specifier.text, target, typeOnly, node }];
   });

@@ -25,6 +25,7 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ["no import cycles", { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'export { a } from "./a.ts";' }, ["src/a.ts -> src/b.ts -> src/a.ts"]],
   ["no import cycles", { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'import { type A } from "./a.ts";' }, []],
   ["relative imports name their file", { "src/a.ts": 'import "./b";' }, ["src/a.ts:1 imports ./b"]],
+  ["relative imports name their file", { "src/a.ts": 'import "zod"; await import("pg"); await import("./b.ts");' }, []],
   ["no default exports", { "src/a.ts": "export default 1;" }, ["src/a.ts:1 has a default export"]],
   ["no default exports", { "src/a.ts": "export default function f(): void {}" }, ["src/a.ts:1 has a default export"]],
   ["banned calls", { "src/a.ts": "\nconst b = process.env.PORT;" }, ["src/a.ts:2 touches process.env"]],
