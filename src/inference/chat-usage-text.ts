@@ -27,7 +27,7 @@ function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
 export function pricedUsageText(options: { original: string | undefined; metered: MeteredUsage; chargedNano: bigint }): string {
   const { original, metered, chargedNano } = options;
   const usable = original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
-  const base = usable ? original : JSON.stringify(chatUsage(metered));
+  const base = usable ? withTotals(original, metered) : JSON.stringify(chatUsage(metered));
   const cost = JSON.stringify(usdFromNano(chargedNano));
   // The usual usage has no cost of the provider's, so ours is simply its last member.
   if (base.endsWith("}") && base.length > 2 && !base.includes('"cost')) {
@@ -39,5 +39,16 @@ export function pricedUsageText(options: { original: string | undefined; metered
     ["cost_details", metered.providerCostUsd === undefined ? undefined : costDetails(metered.providerCostUsd)],
   ]));
 }
+
+/** The provider's usage with the three counts that every chat client reads: some name them otherwise, or send no total. */
+function withTotals(text: string, { usage }: MeteredUsage): string {
+  if (countNames.every((name) => text.includes(`"${name}"`))) return text;
+  const [prompt, completion] = [totalInputTokens(usage), totalOutputTokens(usage)];
+  const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  const missing = countNames.filter((name) => !text.includes(`"${name}"`));
+  return editMembers(text, new Map(missing.map((name) => [name, String(counts[name])])));
+}
+
+const countNames = ["prompt_tokens", "completion_tokens", "total_tokens"] as const;
 
 const costDetails = (upstreamCostUsd: number): string => JSON.stringify({ upstream_inference_cost: upstreamCostUsd });

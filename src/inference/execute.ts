@@ -12,6 +12,7 @@ import { openChatStream } from "./open-chat-stream.ts";
 import { prepare } from "./prepare-execution.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { settle } from "./settle.ts";
+import { withoutCredential } from "./without-credential.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 
 /**
@@ -88,9 +89,10 @@ async function attemptOne(execution: Execution, candidate: Candidate): Promise<S
 
 function noteFailure(
   execution: Execution,
-  { candidate, startedMs, failure }: { candidate: Candidate; startedMs: number; failure: AttemptFailure },
+  { candidate, startedMs, failure: judged }: { candidate: Candidate; startedMs: number; failure: AttemptFailure },
 ): undefined {
   const { deps, lifeline } = execution;
+  const failure = withoutCredential(judged, candidate.route.provider);
   const cancelled = lifeline.clientGone;
   const record = attemptRecord(candidate, {
     status: failure.upstreamStatus, outcome: cancelled ? "cancelled" : "failed", reason: failure.reason,
