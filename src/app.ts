@@ -33,7 +33,7 @@ import { UpstreamClient } from "./inference/upstream/upstream-client.ts";
 import { generationInsert } from "./insights/generation-record.ts";
 import { GenerationStore, type GenerationTables } from "./insights/generation-store.ts";
 import { Retention } from "./insights/retention.ts";
-import { observeErrors, observeInference } from "./observe.ts";
+import { observeErrors, observeInference, observeRequests } from "./observe.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { openStorage } from "./platform/storage/open-storage.ts";
@@ -98,6 +98,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     endpoints, dependencies, directory: account.directory, counters: account.counters, clock,
     clientAddress: (request, server) => addressOf(request, server.requestIP(request)?.address ?? ""),
     onError: observeErrors(tools),
+    ...observeRequests(tools.metrics),
   });
   const expiry = setInterval(() => {
     for (const id of account.ledger.expire()) tools.logger.error({ hold: id }, "a hold was never settled; its request lost track of it");

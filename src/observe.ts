@@ -94,6 +94,17 @@ function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: 
   };
 }
 
+/** Counts requests in flight, and those that no settlement counts. */
+export function observeRequests(metrics: Metrics) {
+  return {
+    onBegin: (): void => metrics.requestsInFlight.inc(),
+    onEnd: ({ path, status, settled }: { path: string; status: number; settled: boolean }): void => {
+      metrics.requestsInFlight.dec();
+      if (!settled) metrics.request(`/v1${path}`, status).inc();
+    },
+  };
+}
+
 /** Counts refused and failed requests, and logs those that somebody has to look at. */
 export function observeErrors({ logger, metrics }: Telemetry) {
   return (error: GatewayError, { traceId, method, path }: { traceId: string; method: string; path: string }): void => {

@@ -24,6 +24,10 @@ export interface RouterOptions<Dependencies> {
   clientAddress(request: Request, server: Server<undefined>): string;
   /** Told of every refused or failed request, for logs and metrics. */
   onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
+  /** Told when an endpoint begins to work on a request. */
+  onBegin(): void;
+  /** Told of every answer; `settled` when its settlement counts it, as it does for served inference. */
+  onEnd(answer: { path: string; status: number; settled: boolean }): void;
 }
 
 type RouteHandler = (request: BunRequest, server: Server<undefined>) => Response | Promise<Response>;
@@ -52,17 +56,26 @@ function newContext<Dependencies>(
 }
 
 function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
+  const isInference = endpoint.counting === "by-handler";
   return async (request, server) => {
     const context = newContext(request, server, options);
+    options.onBegin();
+    let status = 200;
     try {
       admit(endpoint, { context, options });
       if (endpoint.body !== undefined) {
         const text = await readBodyText(request, endpoint.bodyBytesMax ?? 0);
         context.body = checkBody(endpoint.body, parseJsonObject(text));
       }
-      return await endpoint.handle(context, options.dependencies);
+      const response = await endpoint.handle(context, options.dependencies);
+      status = response.status;
+      return response;
     } catch (thrown) {
-      return errorResponse(thrown, { context, options, encodeError: endpoint.encodeError });
+      const response = errorResponse(thrown, { context, options, encodeError: endpoint.encodeError });
+      status = response.status;
+      return response;
+    } finally {
+      options.onEnd({ path: endpoint.path, status, settled: isInference && status < 400 });
     }
   };
 }

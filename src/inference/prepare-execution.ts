@@ -66,7 +66,8 @@ export function prepare(deps: InferenceDependencies, call: ChatCall): Execution 
 }
 
 function noRoute(ids: readonly string[], leftOut: readonly { provider: string; rule: string }[]): GatewayError {
-  return new GatewayError("no_upstream", `No provider can serve ${ids.join(", ")} under these conditions.`, {
+  const rules = [...new Set(leftOut.map(({ rule }) => rule))].join("; ");
+  return new GatewayError("no_upstream", `No provider can serve ${ids.join(", ")} under these conditions (left out by: ${rules}).`, {
     param: "model",
     metadata: { left_out: leftOut.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) },
   });

@@ -19,7 +19,7 @@ test("the provider offers a dialect for the surface of every model", () => {
 test("the chat model has the limits and efforts that it keeps", () => {
   expect(sandboxModels.find((model) => model.id === "sandbox/chat:free")).toMatchObject({
     context_length: 131_072,
-    max_completion_tokens: 16_384,
+    max_completion_tokens: 65_536,
     reasoning: { levels: ["low", "medium", "high"], default: "medium" },
   });
 });

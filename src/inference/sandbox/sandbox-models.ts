@@ -38,7 +38,7 @@ export const sandboxModels: readonly SandboxModel[] = [
     surface: "chat",
     display_name: "Sandbox Chat (simulated)",
     context_length: 131_072,
-    max_completion_tokens: 16_384,
+    max_completion_tokens: 65_536,
     pricing: free,
     capabilities: ["chat", "function-calling", "vision", "reasoning", "structured-output"],
     supported_parameters: [
