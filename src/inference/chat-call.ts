@@ -34,6 +34,9 @@ const numberField = (value: unknown): number | undefined => (typeof value === "n
 export const maxOutputTokensOf = ({ body }: ChatCall): number | undefined =>
   numberField(body["max_completion_tokens"]) ?? numberField(body["max_tokens"]);
 
+/** How many answers the caller asks for. */
+export const choicesOf = ({ body }: ChatCall): number => numberField(body["n"]) ?? 1;
+
 /** Whether the caller wants a stream. */
 export const wantsStream = ({ body }: ChatCall): boolean => body["stream"] === true;
 

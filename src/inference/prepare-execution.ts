@@ -2,7 +2,7 @@ import { brandHeader } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { CatalogSnapshot } from "./catalog/model.ts";
 import type { ChatCall } from "./chat-call.ts";
-import { maxOutputTokensOf, parametersOf } from "./chat-call.ts";
+import { choicesOf, maxOutputTokensOf, parametersOf } from "./chat-call.ts";
 import { checkTrace } from "./check-trace.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { Execution } from "./execution.ts";
@@ -80,7 +80,7 @@ function noRoute(ids: readonly string[], leftOut: readonly { provider: string; r
 function hold(execution: Execution, maxOutputTokens: number | undefined): void {
   const { deps, call, candidates, inputTokens } = execution;
   const { key, workspace } = call.caller;
-  const ceilingNano = holdCeiling(candidates, { inputTokens, maxOutputTokens });
+  const ceilingNano = holdCeiling(candidates, { inputTokens, maxOutputTokens, choices: choicesOf(call) });
   const windowHours = key.limitReset === "daily" ? 24 : key.limitReset === "weekly" ? 7 * 24 : 30 * 24;
   const reserve = (amountNano: bigint) => deps.ledger.reserve({
     holdId: call.generationId, workspaceId: workspace.id, keyId: key.id, ceilingNano: amountNano,
