@@ -11,16 +11,32 @@ const caller: Caller = {
   kind: "llm-key",
   workspace: { id: "ws_1", name: "one", plan: "go", createdAtMs: 0 },
   key: {
-    id: "key_1", hash: "", workspaceId: "ws_1", name: "", label: "", createdAtMs: 0, updatedAtMs: null, expiresAtMs: null, disabled: false,
-    limitNanoUsd: null, limitReset: null, includeByokInLimit: false, rateLimitPerMinute: null, tokensPerMinute: null, allowedModels: null,
-    allowedEndpoints: null, creatorUserId: "",
+    id: "key_1",
+    hash: "",
+    workspaceId: "ws_1",
+    name: "",
+    label: "",
+    createdAtMs: 0,
+    updatedAtMs: null,
+    expiresAtMs: null,
+    disabled: false,
+    limitNanoUsd: null,
+    limitReset: null,
+    includeByokInLimit: false,
+    rateLimitPerMinute: null,
+    tokensPerMinute: null,
+    allowedModels: null,
+    allowedEndpoints: null,
+    creatorUserId: "",
   },
 };
 
 test("the go plan's 3001st paid request in five hours is refused by the starter window, free ones are not", () => {
   const clock = new FakeClock();
   const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers() };
-  const send = (rateClass: "paid" | "free-model"): { headers: Record<string, string>; error: unknown } => {
+  const send = (
+    rateClass: "paid" | "free-model",
+  ): { headers: Record<string, string>; error: unknown } => {
     const headers: Record<string, string> = {};
     try {
       countRequest(counters, { caller, rateClass, headers });
@@ -35,10 +51,18 @@ test("the go plan's 3001st paid request in five hours is refused by the starter 
   }
   const { headers, error } = send("paid");
   expect(error).toBeInstanceOf(GatewayError);
-  expect(error).toMatchObject({ code: "rate_limit_exceeded", retryAfterSeconds: 60, metadata: { tier: "starter-window", window_seconds: 18_000 } });
+  expect(error).toMatchObject({
+    code: "rate_limit_exceeded",
+    retryAfterSeconds: 60,
+    metadata: { tier: "starter-window", window_seconds: 18_000 },
+  });
   expect(headers).toMatchObject({
-    "x-ratelimit-tier": "starter-window", "x-ratelimit-limit": "3000", "x-ratelimit-window": "18000", "ratelimit-policy": "3000;w=18000",
-    "x-ratelimit-remaining": "0", "ratelimit-remaining": "0",
+    "x-ratelimit-tier": "starter-window",
+    "x-ratelimit-limit": "3000",
+    "x-ratelimit-window": "18000",
+    "ratelimit-policy": "3000;w=18000",
+    "x-ratelimit-remaining": "0",
+    "ratelimit-remaining": "0",
   });
   expect(Number(headers["x-ratelimit-reset"])).toBeWithin(1, 18_000);
   expect(send("free-model").error).toBeUndefined();

@@ -27,7 +27,8 @@ function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): voi
   const known = [...catalog.providers.values()].some(({ id, name }) => wanted.has(id) || wanted.has(name.toLowerCase()));
   if (known) return;
   const header = brandHeader("Provider");
-  throw new GatewayError("unknown_provider", `${header} names no provider of the catalog: ${names.join(", ")}. GET /providers lists them.`, { param: header });
+  const message = `${header} names no provider of the catalog: ${names.join(", ")}. GET /providers lists them.`;
+  throw new GatewayError("unknown_provider", message, { param: header });
 }
 
 /** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
@@ -45,7 +46,9 @@ export function prepare(deps: InferenceDependencies, call: ChatCall): Execution 
   const resolved = ids.map((id) => resolveModel(catalog, id));
   for (const { model } of resolved) assertModelAllowed(call, model.id);
   const first = resolved[0];
-  const preferences = providerFilter({ provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, forcedProviders: call.forcedProviders });
+  const preferences = providerFilter({
+    provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, forcedProviders: call.forcedProviders,
+  });
   const maxOutputTokens = maxOutputTokensOf(call);
   const plan = planRoute({
     models: resolved.map(({ model }) => model),

@@ -4,12 +4,17 @@ import { hourMs, minuteMs } from "../../platform/lib/clock.ts";
 import { QuotaCounter, starterWindow } from "./quota.ts";
 
 const burst = (counter: QuotaCounter, count: number): number =>
-  Array.from({ length: count }, () => counter.tryAdd("key_1", starterWindow)).filter(Boolean).length;
+  Array.from({ length: count }, () => counter.tryAdd("key_1", starterWindow)).filter(Boolean)
+    .length;
 
 test("five hours admit 3000 and not one more, and each request makes room when it is five hours old", () => {
   const clock = new FakeClock();
   const counter = new QuotaCounter(clock);
-  expect(counter.stateOf("key_1", starterWindow)).toEqual({ quota: starterWindow, remaining: 3000, resetSeconds: 0 });
+  expect(counter.stateOf("key_1", starterWindow)).toEqual({
+    quota: starterWindow,
+    remaining: 3000,
+    resetSeconds: 0,
+  });
   expect(burst(counter, 1000)).toBe(1000);
   clock.advance(3 * hourMs);
   expect(burst(counter, 2500)).toBe(2000);

@@ -21,7 +21,10 @@ export interface QuotaState {
 }
 
 /** Minute slots: a request leaves the window at most a minute later than it should. */
-const windowSizeOf = ({ windowSeconds }: Quota) => ({ windowMs: windowSeconds * 1000, slotMs: minuteMs });
+const windowSizeOf = ({ windowSeconds }: Quota) => ({
+  windowMs: windowSeconds * 1000,
+  slotMs: minuteMs,
+});
 
 /** Rolling windows of hours by counter name, such as a key's id. */
 export class QuotaCounter {
@@ -38,7 +41,8 @@ export class QuotaCounter {
     const nowMs = this.clock.nowMs();
     if (nowMs >= this.nextSweepMs) this.sweep(nowMs);
     let window = this.windows.get(counter);
-    if (window === undefined) this.windows.set(counter, (window = new SlidingWindow(windowSizeOf(quota))));
+    if (window === undefined)
+      this.windows.set(counter, (window = new SlidingWindow(windowSizeOf(quota))));
     return window.tryAdd(nowMs, quota.requests);
   }
 

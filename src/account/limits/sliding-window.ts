@@ -43,7 +43,8 @@ export class SlidingWindow {
     this.advance(Math.floor(nowMs / this.slotMs));
     for (let age = this.slots.length - 1; age >= 0 && this.total > 0; age -= 1) {
       const slot = this.newestSlot - age;
-      if (slot >= 0 && (this.slots[slot % this.slots.length] ?? 0) > 0) return (slot + this.slots.length) * this.slotMs - nowMs;
+      if (slot >= 0 && (this.slots[slot % this.slots.length] ?? 0) > 0)
+        return (slot + this.slots.length) * this.slotMs - nowMs;
     }
     return 0;
   }

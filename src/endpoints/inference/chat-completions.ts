@@ -36,7 +36,8 @@ function sessionIdOf(body: Readonly<Record<string, unknown>>, headers: Headers):
   if (typeof body["session_id"] === "string") return body["session_id"];
   const session = headers.get(sessionHeader) ?? undefined;
   if (session !== undefined && session.length > maxSessionIdLength) {
-    throw new GatewayError("bad_request", `${sessionHeader} may have at most ${maxSessionIdLength} characters; send a shorter one.`, { param: sessionHeader });
+    const message = `${sessionHeader} may have at most ${maxSessionIdLength} characters; send a shorter one.`;
+    throw new GatewayError("bad_request", message, { param: sessionHeader });
   }
   return session;
 }

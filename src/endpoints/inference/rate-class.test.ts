@@ -2,9 +2,18 @@ import { expect, test } from "bun:test";
 import { rateClassOf } from "./rate-class.ts";
 
 test.each([
-  ["acme/tiny:free", "free-model"], ["ACME/Tiny:FREE", "free-model"], ["acme/tiny:free:nitro", "free-model"], ["service/free", "free-model"],
-  ["service/free:floor", "free-model"], ["acme/large", "paid"], ["acme/free", "paid"], ["acme/large:fast", "paid"], ["acme/freedom:freely", "paid"],
-  ["my-service/free", "paid"], [undefined, "paid"], [7, "paid"],
+  ["acme/tiny:free", "free-model"],
+  ["ACME/Tiny:FREE", "free-model"],
+  ["acme/tiny:free:nitro", "free-model"],
+  ["service/free", "free-model"],
+  ["service/free:floor", "free-model"],
+  ["acme/large", "paid"],
+  ["acme/free", "paid"],
+  ["acme/large:fast", "paid"],
+  ["acme/freedom:freely", "paid"],
+  ["my-service/free", "paid"],
+  [undefined, "paid"],
+  [7, "paid"],
 ] as const)("%p is counted as %s", (model, rateClass) => {
   expect(rateClassOf(model)).toBe(rateClass);
 });

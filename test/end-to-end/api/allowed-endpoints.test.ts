@@ -10,13 +10,18 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 async function keyFor(allowedEndpoints: string[] | null): Promise<string> {
-  const created = await gateway.post("/keys", { name: "narrow", allowed_endpoints: allowedEndpoints }, {
-    headers: { authorization: `Bearer ${testManagementKey}` },
-  });
+  const created = await gateway.post(
+    "/keys",
+    { name: "narrow", allowed_endpoints: allowedEndpoints },
+    {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    },
+  );
   return textAt(await created.json(), "key");
 }
 
-const ask = (path: string, key: string): Promise<Response> => gateway.get(path, { authorization: `Bearer ${key}` });
+const ask = (path: string, key: string): Promise<Response> =>
+  gateway.get(path, { authorization: `Bearer ${key}` });
 
 test.each([
   ["/api/v1/credits", "/credits"],
@@ -31,18 +36,25 @@ test.each([
   const key = await keyFor([listed]);
   expect([200, 404]).toContain((await ask(path, key)).status);
   const refused = await errorOf(await ask("/auth/key", key));
-  expect(refused).toMatchObject({ status: 403, code: "insufficient_scope", type: "permission_error" });
+  expect(refused).toMatchObject({
+    status: 403,
+    code: "insufficient_scope",
+    type: "permission_error",
+  });
   expect(refused.metadata).toMatchObject({ allowed_endpoints: [listed] });
 });
 
 test.each([[null], [[]]])("a key made with the list %p may call everything", async (list) => {
   const key = await keyFor(list);
-  for (const path of ["/credits", "/auth/key", "/key", "/models"]) expect((await ask(path, key)).status).toBe(200);
+  for (const path of ["/credits", "/auth/key", "/key", "/models"])
+    expect((await ask(path, key)).status).toBe(200);
 });
 
 test("a narrow key is refused before its body is looked at", async () => {
   const key = await keyFor(["/credits"]);
-  const refused = await gateway.post("/chat/completions", "no JSON", { headers: { authorization: `Bearer ${key}` } });
+  const refused = await gateway.post("/chat/completions", "no JSON", {
+    headers: { authorization: `Bearer ${key}` },
+  });
   expect(await errorOf(refused)).toMatchObject({ status: 403, code: "insufficient_scope" });
 });
 

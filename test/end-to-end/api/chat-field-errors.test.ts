@@ -15,7 +15,9 @@ afterAll(async () => {
   upstream.stop();
 });
 
-const message = (fields: Record<string, unknown>): Record<string, unknown> => ({ messages: [{ role: "user", content: "Hello" }, fields] });
+const message = (fields: Record<string, unknown>): Record<string, unknown> => ({
+  messages: [{ role: "user", content: "Hello" }, fields],
+});
 
 /** Fields that are wrong, and the name that the error gives them. */
 const wrong: readonly [fields: Record<string, unknown>, param: string][] = [
@@ -94,7 +96,12 @@ const wrong: readonly [fields: Record<string, unknown>, param: string][] = [
 test.each(wrong)("%j is refused, and the error names %s", async (fields, param) => {
   const sentBefore = upstream.requests.length;
   const error = await errorOf(await gateway.post("/chat/completions", chatRequest(fields)));
-  expect(error).toMatchObject({ status: 400, code: "bad_request", type: "invalid_request_error", param });
+  expect(error).toMatchObject({
+    status: 400,
+    code: "bad_request",
+    type: "invalid_request_error",
+    param,
+  });
   expect(error.message).toStartWith(param);
   expect(error.headers.get("x-should-retry")).toBe("false");
   expect(upstream.requests.length).toBe(sentBefore);
@@ -102,12 +109,42 @@ test.each(wrong)("%j is refused, and the error names %s", async (fields, param) 
 
 /** Fields at the edge of what is right. */
 const right: readonly Record<string, unknown>[] = [
-  { temperature: 0 }, { temperature: 2 }, { temperature: null }, { top_p: 0 }, { top_p: 1 }, { max_tokens: 1 }, { stop: null }, { stop: "x" }, { stop: ["a", "b", "c", "d"] },
-  { tools: null }, { tool_choice: "auto" }, { provider: null }, { provider: {} }, { models: null }, { models: [] }, { session_id: "s".repeat(256) }, { seed: -1 }, { user: "" },
-  message({ role: "developer", content: "x" }), message({ role: "assistant", content: null }), message({ role: "assistant", tool_calls: [] }),
-  message({ role: "tool", tool_call_id: "c", content: "x" }), message({ role: "user", content: [{ type: "text", text: "x" }] }),
-  { provider: { sort: { by: "price", partition: "none" } } }, { provider: { preferred_max_latency: { p50: 1, p99: 3 } } }, { provider: { max_price: { prompt: 1, completion: "2" } } },
-  { trace: { trace_id: "t", trace_name: "n", span_name: "s", generation_name: "g", parent_span_id: "p" } }, { something_new: { deep: [1] } },
+  { temperature: 0 },
+  { temperature: 2 },
+  { temperature: null },
+  { top_p: 0 },
+  { top_p: 1 },
+  { max_tokens: 1 },
+  { stop: null },
+  { stop: "x" },
+  { stop: ["a", "b", "c", "d"] },
+  { tools: null },
+  { tool_choice: "auto" },
+  { provider: null },
+  { provider: {} },
+  { models: null },
+  { models: [] },
+  { session_id: "s".repeat(256) },
+  { seed: -1 },
+  { user: "" },
+  message({ role: "developer", content: "x" }),
+  message({ role: "assistant", content: null }),
+  message({ role: "assistant", tool_calls: [] }),
+  message({ role: "tool", tool_call_id: "c", content: "x" }),
+  message({ role: "user", content: [{ type: "text", text: "x" }] }),
+  { provider: { sort: { by: "price", partition: "none" } } },
+  { provider: { preferred_max_latency: { p50: 1, p99: 3 } } },
+  { provider: { max_price: { prompt: 1, completion: "2" } } },
+  {
+    trace: {
+      trace_id: "t",
+      trace_name: "n",
+      span_name: "s",
+      generation_name: "g",
+      parent_span_id: "p",
+    },
+  },
+  { something_new: { deep: [1] } },
 ];
 
 test.each(right.map((fields) => [fields]))("%j is accepted", async (fields) => {
@@ -118,7 +155,13 @@ test.each(right.map((fields) => [fields]))("%j is accepted", async (fields) => {
 
 test("x-session-id has the limit of session_id, which wins over it", async () => {
   const send = (fields: Record<string, unknown>): Promise<Response> =>
-    gateway.post("/chat/completions", chatRequest(fields), { headers: { "x-session-id": "s".repeat(257) } });
-  expect(await errorOf(await send({}))).toMatchObject({ status: 400, code: "bad_request", param: "x-session-id" });
+    gateway.post("/chat/completions", chatRequest(fields), {
+      headers: { "x-session-id": "s".repeat(257) },
+    });
+  expect(await errorOf(await send({}))).toMatchObject({
+    status: 400,
+    code: "bad_request",
+    param: "x-session-id",
+  });
   expect((await send({ session_id: "mine" })).status).toBe(200);
 });

@@ -20,7 +20,15 @@ beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway({
     providers: ["acme", "backup"].map((id) =>
-      provider({ id, name: `${id} Inference`, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "upstream-secret", models: models(`${id}-large`) })),
+      provider({
+        id,
+        name: `${id} Inference`,
+        base_url: upstream.baseUrl,
+        dialect: "openai-chat",
+        api_key: "upstream-secret",
+        models: models(`${id}-large`),
+      }),
+    ),
   });
 });
 afterAll(async () => {
@@ -29,7 +37,10 @@ afterAll(async () => {
 });
 
 const acmeFirst = { provider: { order: ["acme"] } };
-const chat = (fields: Record<string, unknown> = {}, headers: Record<string, string> = {}): Promise<Response> =>
+const chat = (
+  fields: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Promise<Response> =>
   gateway.post("/chat/completions", chatRequest({ ...acmeFirst, ...fields }), { headers });
 
 for (const stream of [false, true]) {
@@ -38,10 +49,18 @@ for (const stream of [false, true]) {
   test(`${kind}: who served, under which name, with whose credential`, async () => {
     const response = await chat({ stream, model: "acme/LARGE:floor" });
     expect(Object.fromEntries(response.headers)).toMatchObject({
-      "x-service-model": "acme/large", "x-service-upstream-model": "acme-large", "x-service-provider-chain": "acme", "x-service-credential-source": "platform",
+      "x-service-model": "acme/large",
+      "x-service-upstream-model": "acme-large",
+      "x-service-provider-chain": "acme",
+      "x-service-credential-source": "platform",
       "content-type": stream ? "text/event-stream; charset=utf-8" : "application/json",
     });
-    for (const absent of ["x-service-requested-model", "x-service-fallback-reason", "x-service-credits-charged", "x-service-credits-balance-after-debit"])
+    for (const absent of [
+      "x-service-requested-model",
+      "x-service-fallback-reason",
+      "x-service-credits-charged",
+      "x-service-credits-balance-after-debit",
+    ])
       expect(response.headers.get(absent)).toBeNull();
     await response.text();
   });
@@ -51,7 +70,9 @@ for (const stream of [false, true]) {
     const response = await chat({ stream });
     expect(response.headers.get("x-service-provider-chain")).toBe("acme->backup");
     expect(response.headers.get("x-service-upstream-model")).toBe("backup-large");
-    expect(response.headers.get("server-timing")).toMatch(/^gw;dur=[\d.]+, upstream;dur=[\d.]+;desc="acme", upstream;dur=[\d.]+;desc="backup", post;dur=[\d.]+, total;dur=[\d.]+$/);
+    expect(response.headers.get("server-timing")).toMatch(
+      /^gw;dur=[\d.]+, upstream;dur=[\d.]+;desc="acme", upstream;dur=[\d.]+;desc="backup", post;dur=[\d.]+, total;dur=[\d.]+$/,
+    );
     await response.text();
   });
 
@@ -79,8 +100,12 @@ for (const stream of [false, true]) {
   test(`${kind}: names that no header can carry are percent-encoded in it`, async () => {
     const response = await chat({ stream, model: "acme/große-日本" });
     expect(response.status).toBe(200);
-    expect(decodeURIComponent(response.headers.get("x-service-model") ?? "")).toBe("acme/große-日本");
-    expect(decodeURIComponent(response.headers.get("x-service-upstream-model") ?? "")).toBe("große-日本");
+    expect(decodeURIComponent(response.headers.get("x-service-model") ?? "")).toBe(
+      "acme/große-日本",
+    );
+    expect(decodeURIComponent(response.headers.get("x-service-upstream-model") ?? "")).toBe(
+      "große-日本",
+    );
     await response.text();
   });
 }
@@ -100,15 +125,22 @@ test("whole: a charge below a millionth is written without an exponent", async (
   expect(response.headers.get("x-service-credits-charged")).toBe("0.00000005");
 });
 
-test.each(["false", "1", ""])("whole: X-Service-Balance-After-Debit: %p asks for nothing", async (value) => {
-  const response = await chat({}, { "x-service-balance-after-debit": value });
-  expect(response.headers.get("x-service-credits-charged")).toBeNull();
-  expect(response.headers.get("x-service-credits-balance-after-debit")).toBeNull();
-});
+test.each(["false", "1", ""])(
+  "whole: X-Service-Balance-After-Debit: %p asks for nothing",
+  async (value) => {
+    const response = await chat({}, { "x-service-balance-after-debit": value });
+    expect(response.headers.get("x-service-credits-charged")).toBeNull();
+    expect(response.headers.get("x-service-credits-balance-after-debit")).toBeNull();
+  },
+);
 
 test("Server-Timing: own work, each attempt, the rest, and their sum", async () => {
   const timing = (await chat()).headers.get("server-timing") ?? "";
-  const [, gw, dur, post, total] = (/^gw;dur=([\d.]+), upstream;dur=([\d.]+);desc="acme", post;dur=([\d.]+), total;dur=([\d.]+)$/.exec(timing) ?? []).map(Number);
+  const [, gw, dur, post, total] = (
+    /^gw;dur=([\d.]+), upstream;dur=([\d.]+);desc="acme", post;dur=([\d.]+), total;dur=([\d.]+)$/.exec(
+      timing,
+    ) ?? []
+  ).map(Number);
   expect(Math.abs((gw ?? 0) + (dur ?? 0) + (post ?? 0) - (total ?? -1))).toBeLessThan(1);
 });
 

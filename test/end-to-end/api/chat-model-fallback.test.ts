@@ -9,16 +9,25 @@ import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { readChatStream } from "./read-chat-stream.ts";
 
-const model = (id: string, price: string, more: Record<string, unknown> = {}): unknown =>
-  ({ id, upstream_model: id.slice(id.indexOf("/") + 1), pricing: { prompt: price, completion: price }, ...more });
+const model = (id: string, price: string, more: Record<string, unknown> = {}): unknown => ({
+  id,
+  upstream_model: id.slice(id.indexOf("/") + 1),
+  pricing: { prompt: price, completion: price },
+  ...more,
+});
 
 let upstream: FaultUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
-  const at = (id: string, models: unknown[]) => provider({ id, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models });
+  const at = (id: string, models: unknown[]) =>
+    provider({ id, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models });
   gateway = await startGateway({
-    providers: [at("one", [model("acme/first", "3", { max_completion_tokens: 50 })]), at("two", [model("acme/second", "1"), model("acme/shared", "2")]), at("three", [model("acme/shared", "2")])],
+    providers: [
+      at("one", [model("acme/first", "3", { max_completion_tokens: 50 })]),
+      at("two", [model("acme/second", "1"), model("acme/shared", "2")]),
+      at("three", [model("acme/shared", "2")]),
+    ],
   });
 });
 afterAll(async () => {
@@ -27,34 +36,54 @@ afterAll(async () => {
 });
 
 const failed = (status: number): Script => json(chatError("no"), { status });
-const request = (fields: Record<string, unknown> = {}): Record<string, unknown> => chatRequest({ model: "acme/first", models: ["acme/second"], ...fields });
-const send = (fields: Record<string, unknown> = {}): Promise<Response> => gateway.post("/chat/completions", request(fields));
+const request = (fields: Record<string, unknown> = {}): Record<string, unknown> =>
+  chatRequest({ model: "acme/first", models: ["acme/second"], ...fields });
+const send = (fields: Record<string, unknown> = {}): Promise<Response> =>
+  gateway.post("/chat/completions", request(fields));
 
 /** How the first model fails, and the reason that the caller reads. */
 const reasons: readonly [string, Script, string, number | null][] = [
-  ["429", failed(429), "rate_limited", 429], ["408", failed(408), "timeout", 408], ["504", failed(504), "timeout", 504],
-  ["404", failed(404), "model_unavailable", 404], ["401", failed(401), "credential_error", 401], ["402", failed(402), "credential_error", 402],
-  ["403", failed(403), "credential_error", 403], ["500", failed(500), "upstream_error", 500], ["503", failed(503), "upstream_error", 503],
+  ["429", failed(429), "rate_limited", 429],
+  ["408", failed(408), "timeout", 408],
+  ["504", failed(504), "timeout", 504],
+  ["404", failed(404), "model_unavailable", 404],
+  ["401", failed(401), "credential_error", 401],
+  ["402", failed(402), "credential_error", 402],
+  ["403", failed(403), "credential_error", 403],
+  ["500", failed(500), "upstream_error", 500],
+  ["503", failed(503), "upstream_error", 503],
   ["an answer that breaks off", [raw("HTTP/1.1 2"), cut()], "upstream_error", null],
 ];
 
 describe.each([[false], [true]])("stream: %p", (stream) => {
-  test.each(reasons)("the first model fails with %s: the second serves, and the reason is told everywhere", async (_, script, reason, status) => {
-    upstream.enqueue(script);
-    const response = await send({ stream });
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      "x-service-model": "acme/second", "x-service-upstream-model": "second", "x-service-requested-model": "acme/first", "x-service-fallback-reason": reason,
-      "x-service-provider-chain": "one->two",
-    });
-    const block = stream ? (await readChatStream(response)).chunks.at(-1) : await response.json();
-    expect(block).toMatchObject({
-      model: "acme/second", requested_model: "acme/first", usage: { cost: 0.000018 },
-      fallback: { used: true, reason, attempts: [
-        { model: "acme/first", provider: "one", status, outcome: "failed", reason },
-        { model: "acme/second", provider: "two", status: 200, outcome: "served", reason: null },
-      ] },
-    });
-  });
+  test.each(reasons)(
+    "the first model fails with %s: the second serves, and the reason is told everywhere",
+    async (_, script, reason, status) => {
+      upstream.enqueue(script);
+      const response = await send({ stream });
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        "x-service-model": "acme/second",
+        "x-service-upstream-model": "second",
+        "x-service-requested-model": "acme/first",
+        "x-service-fallback-reason": reason,
+        "x-service-provider-chain": "one->two",
+      });
+      const block = stream ? (await readChatStream(response)).chunks.at(-1) : await response.json();
+      expect(block).toMatchObject({
+        model: "acme/second",
+        requested_model: "acme/first",
+        usage: { cost: 0.000018 },
+        fallback: {
+          used: true,
+          reason,
+          attempts: [
+            { model: "acme/first", provider: "one", status, outcome: "failed", reason },
+            { model: "acme/second", provider: "two", status: 200, outcome: "served", reason: null },
+          ],
+        },
+      });
+    },
+  );
 
   test("a first model whose routes are all filtered out was not attempted", async () => {
     const response = await send({ stream, max_tokens: 51, model: "acme/first:floor" });
@@ -65,24 +94,36 @@ describe.each([[false], [true]])("stream: %p", (stream) => {
     expect(listAt(block, "fallback.attempts")).toHaveLength(1);
   });
 
-  test.each([[{}], [{ models: ["acme/first"] }], [{ model: "acme/shared" }]])("no word of a fallback where the model itself serves: %j", async (fields) => {
-    if ("model" in fields) upstream.enqueue(failed(503));
-    const response = await send({ stream, ...fields });
-    expect(response.headers.get("x-service-requested-model")).toBeNull();
-    expect(response.headers.get("x-service-fallback-reason")).toBeNull();
-    expect(await response.text()).not.toContain("fallback");
-  });
+  test.each([[{}], [{ models: ["acme/first"] }], [{ model: "acme/shared" }]])(
+    "no word of a fallback where the model itself serves: %j",
+    async (fields) => {
+      if ("model" in fields) upstream.enqueue(failed(503));
+      const response = await send({ stream, ...fields });
+      expect(response.headers.get("x-service-requested-model")).toBeNull();
+      expect(response.headers.get("x-service-fallback-reason")).toBeNull();
+      expect(await response.text()).not.toContain("fallback");
+    },
+  );
 });
 
 /** Where the upstream sends usage, and which chunk is then the first to carry it. */
-test.each([["after", -1], ["finish", -2], ["every", 0]] as const)("streamed, usage on %s: the block stands on the first chunk that carries usage, and on no other", async (usageOn, index) => {
-  const served: StreamedChatAnswer = { usageOn };
-  upstream.enqueue(failed(500), (sent) => chatAnswer(sent, served));
-  const { chunks } = await readChatStream(await send({ stream: true }));
-  const places = chunks.flatMap((chunk, place) => (at(chunk, "fallback") === undefined ? [] : [place]));
-  expect(places).toEqual([index < 0 ? chunks.length + index : index]);
-  expect(at(chunks.at(index), "requested_model")).toBe("acme/first");
-});
+test.each([
+  ["after", -1],
+  ["finish", -2],
+  ["every", 0],
+] as const)(
+  "streamed, usage on %s: the block stands on the first chunk that carries usage, and on no other",
+  async (usageOn, index) => {
+    const served: StreamedChatAnswer = { usageOn };
+    upstream.enqueue(failed(500), (sent) => chatAnswer(sent, served));
+    const { chunks } = await readChatStream(await send({ stream: true }));
+    const places = chunks.flatMap((chunk, place) =>
+      at(chunk, "fallback") === undefined ? [] : [place],
+    );
+    expect(places).toEqual([index < 0 ? chunks.length + index : index]);
+    expect(at(chunks.at(index), "requested_model")).toBe("acme/first");
+  },
+);
 
 test("streamed without usage from upstream: the headers tell it", async () => {
   upstream.enqueue(failed(500), (sent) => chatAnswer(sent, { usageOn: "never" }));
@@ -97,7 +138,8 @@ test("all models fail: 502 with every attempt, and no advice to retry", async ()
   expect(error).toMatchObject({ status: 502, code: "upstream_exhausted", type: "upstream_error" });
   expect(error.headers.get("x-should-retry")).toBe("false");
   expect(at(error.metadata, "upstream_attempts")).toMatchObject([
-    { backend: "one", model: "acme/first", status: 500 }, { backend: "two", model: "acme/second", status: 429 },
+    { backend: "one", model: "acme/first", status: 500 },
+    { backend: "two", model: "acme/second", status: 429 },
   ]);
 });
 
@@ -114,7 +156,10 @@ test("allow_fallbacks: false leaves one candidate, whatever models are named", a
   expect(error.metadata).toMatchObject({ upstream_backend: "one" });
 });
 
-test.each([["model", "one"], ["none", "two"]])("partition %s: the first to serve is %s", async (partition, first) => {
+test.each([
+  ["model", "one"],
+  ["none", "two"],
+])("partition %s: the first to serve is %s", async (partition, first) => {
   const response = await send({ provider: { sort: { by: "price", partition } } });
   expect(response.headers.get("x-service-provider-chain")).toBe(first);
   await response.text();

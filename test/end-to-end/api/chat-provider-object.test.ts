@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { json } from "../../support/upstream/steps.ts";
@@ -14,12 +19,29 @@ import { errorOf } from "./error-envelope-of.ts";
 const offers = {
   cheap: {
     data_policy: { zdr: false, data_collection: "allow", distillable_text: false },
-    model: { pricing: { prompt: "1", completion: "1" }, quantization: "int4", context_length: 8_000, max_completion_tokens: 100, supported_parameters: ["temperature"] },
+    model: {
+      pricing: { prompt: "1", completion: "1" },
+      quantization: "int4",
+      context_length: 8_000,
+      max_completion_tokens: 100,
+      supported_parameters: ["temperature"],
+    },
   },
-  middle: { model: { pricing: { prompt: "2", completion: "2" }, context_length: 32_000, max_completion_tokens: 1_000 } },
+  middle: {
+    model: {
+      pricing: { prompt: "2", completion: "2" },
+      context_length: 32_000,
+      max_completion_tokens: 1_000,
+    },
+  },
   solid: {
     data_policy: { zdr: true, data_collection: "deny", distillable_text: true },
-    model: { pricing: { prompt: "3", completion: "3" }, quantization: "bf16", context_length: 128_000, supported_parameters: ["tools", "temperature", "seed"] },
+    model: {
+      pricing: { prompt: "3", completion: "3" },
+      quantization: "bf16",
+      context_length: 128_000,
+      supported_parameters: ["tools", "temperature", "seed"],
+    },
   },
 };
 
@@ -28,9 +50,17 @@ let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway({
-    providers: Object.entries(offers).map(([id, { model, ...policy }]) => provider({
-      id, name: `${id} Cloud`, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: id, ...policy, models: [{ id: "acme/large", ...model }],
-    })),
+    providers: Object.entries(offers).map(([id, { model, ...policy }]) =>
+      provider({
+        id,
+        name: `${id} Cloud`,
+        base_url: upstream.baseUrl,
+        dialect: "openai-chat",
+        api_key: id,
+        ...policy,
+        models: [{ id: "acme/large", ...model }],
+      }),
+    ),
   });
 });
 afterAll(async () => {
@@ -39,12 +69,19 @@ afterAll(async () => {
 });
 
 /** The chain of providers for a request when every one of them fails but the last that is tried. */
-async function chain(fields: Record<string, unknown>, headers: Record<string, string> = {}): Promise<string[]> {
+async function chain(
+  fields: Record<string, unknown>,
+  headers: Record<string, string> = {},
+): Promise<string[]> {
   upstream.script(json({}, { status: 503 }));
-  const failed: unknown = await (await gateway.post("/chat/completions", chatRequest(fields), { headers })).json();
+  const failed: unknown = await (
+    await gateway.post("/chat/completions", chatRequest(fields), { headers })
+  ).json();
   const attempts = at(failed, "error.metadata.upstream_attempts");
   if (Array.isArray(attempts)) return attempts.map((attempt) => textAt(attempt, "backend"));
-  return at(failed, "error.metadata.upstream_backend") === undefined ? [] : [textAt(failed, "error.metadata.upstream_backend")];
+  return at(failed, "error.metadata.upstream_backend") === undefined
+    ? []
+    : [textAt(failed, "error.metadata.upstream_backend")];
 }
 
 const all = ["cheap", "middle", "solid"];
@@ -52,7 +89,11 @@ const tools = [{ type: "function", function: { name: "f" } }];
 const byPrice = { sort: "price" };
 
 /** The `provider` object, other fields of the request, and the providers in the order in which they are tried. */
-const rows: readonly [preferences: Record<string, unknown>, fields: Record<string, unknown>, tried: string[]][] = [
+const rows: readonly [
+  preferences: Record<string, unknown>,
+  fields: Record<string, unknown>,
+  tried: string[],
+][] = [
   [{ sort: "price" }, {}, all],
   [{ sort: "cost" }, {}, all],
   [{ sort: { by: "price" } }, {}, all],
@@ -120,21 +161,43 @@ describe("X-Service-Provider", () => {
   });
 
   test("a backend that nobody knows: 404 unknown_provider", async () => {
-    const response = await gateway.post("/chat/completions", chatRequest(), { headers: { "x-service-provider": "nobody" } });
-    expect(await errorOf(response)).toMatchObject({ status: 404, code: "unknown_provider", type: "not_found_error" });
+    const response = await gateway.post("/chat/completions", chatRequest(), {
+      headers: { "x-service-provider": "nobody" },
+    });
+    expect(await errorOf(response)).toMatchObject({
+      status: 404,
+      code: "unknown_provider",
+      type: "not_found_error",
+    });
   });
 });
 
 test("latency and throughput: measured providers come before those without a measurement, by suffix or sort", async () => {
   upstream.script(healthyChat);
-  await (await gateway.post("/chat/completions", chatRequest({ stream: true, provider: { only: ["middle"] } }))).text();
-  for (const fields of [{ provider: { sort: "latency" } }, { provider: { sort: "ttft" } }, { provider: { sort: "throughput" } }, { provider: { sort: "tps" } }, { model: "acme/large:fast" }, { model: "acme/large:nitro" }])
+  await (
+    await gateway.post(
+      "/chat/completions",
+      chatRequest({ stream: true, provider: { only: ["middle"] } }),
+    )
+  ).text();
+  for (const fields of [
+    { provider: { sort: "latency" } },
+    { provider: { sort: "ttft" } },
+    { provider: { sort: "throughput" } },
+    { provider: { sort: "tps" } },
+    { model: "acme/large:fast" },
+    { model: "acme/large:nitro" },
+  ])
     expect((await chain(fields))[0]).toBe("middle");
 });
 
 describe("allowed_models of the key", () => {
   async function keyFor(allowedModels: string[]): Promise<Record<string, string>> {
-    const created = await gateway.post("/keys", { name: "narrow", allowed_models: allowedModels }, { headers: { authorization: `Bearer ${testManagementKey}` } });
+    const created = await gateway.post(
+      "/keys",
+      { name: "narrow", allowed_models: allowedModels },
+      { headers: { authorization: `Bearer ${testManagementKey}` } },
+    );
     return { authorization: `Bearer ${textAt(await created.json(), "key")}` };
   }
 

@@ -6,19 +6,26 @@ import { at } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 
 const pricing = { prompt: "0.50", completion: "1.50" };
-const declared = (levels: string[], chosen?: string): unknown => ({ levels, ...(chosen === undefined ? {} : { default: chosen }) });
+const declared = (levels: string[], chosen?: string): unknown => ({
+  levels,
+  ...(chosen === undefined ? {} : { default: chosen }),
+});
 
 let upstream: FaultUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway({
-    providers: [acme(upstream.baseUrl, { models: [
-      { id: "acme/three", pricing, reasoning: declared(["low", "medium", "high"], "medium") },
-      { id: "acme/high-only", pricing, reasoning: declared(["high"], "high") },
-      { id: "acme/no-default", pricing, reasoning: declared(["minimal", "medium"]) },
-      { id: "acme/silent", pricing },
-    ] })],
+    providers: [
+      acme(upstream.baseUrl, {
+        models: [
+          { id: "acme/three", pricing, reasoning: declared(["low", "medium", "high"], "medium") },
+          { id: "acme/high-only", pricing, reasoning: declared(["high"], "high") },
+          { id: "acme/no-default", pricing, reasoning: declared(["minimal", "medium"]) },
+          { id: "acme/silent", pricing },
+        ],
+      }),
+    ],
   });
 });
 afterAll(async () => {
@@ -57,10 +64,17 @@ test.each(rows)("%s, reasoning_effort %p is sent as %p: %s", async (model, asked
 test("each branch of a fallback is clamped to its own model's levels", async () => {
   upstream.enqueue(json({}, { status: 503 }), json({}, { status: 503 }));
   const before = upstream.requests.length;
-  const response = await gateway.post("/chat/completions", chatRequest({
-    model: "acme/three", models: ["acme/no-default", "acme/silent"], reasoning_effort: "xhigh",
-  }));
+  const response = await gateway.post(
+    "/chat/completions",
+    chatRequest({
+      model: "acme/three",
+      models: ["acme/no-default", "acme/silent"],
+      reasoning_effort: "xhigh",
+    }),
+  );
   expect(response.status).toBe(200);
   await response.text();
-  expect(upstream.requests.slice(before).map((request) => at(request.json(), "reasoning_effort"))).toEqual(["high", "medium", "xhigh"]);
+  expect(
+    upstream.requests.slice(before).map((request) => at(request.json(), "reasoning_effort")),
+  ).toEqual(["high", "medium", "xhigh"]);
 });

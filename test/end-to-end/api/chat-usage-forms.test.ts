@@ -21,14 +21,32 @@ afterAll(async () => {
 const forms: Record<string, Record<string, unknown>> = {
   "without a total": { prompt_tokens: 11, completion_tokens: 7 },
   "in Anthropic's words": { input_tokens: 11, output_tokens: 7 },
-  "with the total alone missing, spaced": { completion_tokens: 7, prompt_tokens: 11, x: { total: 18 } },
+  "with the total alone missing, spaced": {
+    completion_tokens: 7,
+    prompt_tokens: 11,
+    x: { total: 18 },
+  },
 };
 
-test.each(Object.keys(forms))("usage %s reaches the client with the three counts of chat", async (name) => {
-  const usage = forms[name] ?? {};
-  upstream.enqueue((request) => chatAnswer(request, { usage }), (request) => chatAnswer(request, { usage }));
-  const whole: unknown = await (await gateway.post("/chat/completions", chatRequest())).json();
-  const { chunks } = await readChatStream(await gateway.post("/chat/completions", chatRequest({ stream: true })));
-  for (const shown of [at(whole, "usage"), at(chunks.at(-1), "usage")])
-    expect(shown).toEqual({ ...usage, prompt_tokens: 11, completion_tokens: 7, total_tokens: 18, cost: 0.000016 });
-});
+test.each(Object.keys(forms))(
+  "usage %s reaches the client with the three counts of chat",
+  async (name) => {
+    const usage = forms[name] ?? {};
+    upstream.enqueue(
+      (request) => chatAnswer(request, { usage }),
+      (request) => chatAnswer(request, { usage }),
+    );
+    const whole: unknown = await (await gateway.post("/chat/completions", chatRequest())).json();
+    const { chunks } = await readChatStream(
+      await gateway.post("/chat/completions", chatRequest({ stream: true })),
+    );
+    for (const shown of [at(whole, "usage"), at(chunks.at(-1), "usage")])
+      expect(shown).toEqual({
+        ...usage,
+        prompt_tokens: 11,
+        completion_tokens: 7,
+        total_tokens: 18,
+        cost: 0.000016,
+      });
+  },
+);

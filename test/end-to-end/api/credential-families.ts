@@ -17,11 +17,16 @@ export const secrets = {
 } as const;
 
 /** Secret of the management key that holds every scope but this one and the one that implies it. */
-export const secretWithout = (scope: Scope): string => long(`ak_live_without_${scope.replace(":", "_")}`);
+export const secretWithout = (scope: Scope): string =>
+  long(`ak_live_without_${scope.replace(":", "_")}`);
 
 /** A `write:X` scope implies `read:X`, so whoever lacks the reading lacks the writing. */
 const scopesWithout = (scope: Scope): Scope[] =>
-  scopes.filter((other) => other !== scope && !(scope.startsWith("read:") && other === `write:${scope.slice("read:".length)}`));
+  scopes.filter(
+    (other) =>
+      other !== scope &&
+      !(scope.startsWith("read:") && other === `write:${scope.slice("read:".length)}`),
+  );
 
 /** One workspace with a key of every kind. */
 export const familiesSeed: Seed = {
@@ -35,6 +40,10 @@ export const familiesSeed: Seed = {
   managementKeys: [
     { secret: secrets.management, workspaceId },
     { secret: secrets.managementExpired, workspaceId, expiresAtMs: 1 },
-    ...scopes.map((scope) => ({ secret: secretWithout(scope), workspaceId, scopes: scopesWithout(scope) })),
+    ...scopes.map((scope) => ({
+      secret: secretWithout(scope),
+      workspaceId,
+      scopes: scopesWithout(scope),
+    })),
   ],
 };

@@ -22,8 +22,12 @@ interface Operation {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-const operations = (): Operation[] => Object.entries(Object(at(document, "paths")) as Record<string, unknown>).flatMap(([path, item]) =>
-  Object.entries(Object(item) as Record<string, unknown>).filter(([key]) => methods.includes(key)).map(([method, body]) => ({ method, path, body })));
+const operations = (): Operation[] =>
+  Object.entries(Object(at(document, "paths")) as Record<string, unknown>).flatMap(([path, item]) =>
+    Object.entries(Object(item) as Record<string, unknown>)
+      .filter(([key]) => methods.includes(key))
+      .map(([method, body]) => ({ method, path, body })),
+  );
 
 /** Every value of a tree, with the path that leads to it. */
 function* walk(value: unknown, path: string[] = []): Generator<{ path: string[]; value: unknown }> {
@@ -33,19 +37,34 @@ function* walk(value: unknown, path: string[] = []): Generator<{ path: string[];
 }
 
 /** What a reference such as `#/components/schemas/Error` points at (RFC 6901). */
-const resolve = (reference: string): unknown => reference.slice(2).split("/")
-  .reduce<unknown>((value, key) => Reflect.get(Object(value), key.replaceAll("~1", "/").replaceAll("~0", "~")), document);
+const resolve = (reference: string): unknown =>
+  reference
+    .slice(2)
+    .split("/")
+    .reduce<unknown>(
+      (value, key) => Reflect.get(Object(value), key.replaceAll("~1", "/").replaceAll("~0", "~")),
+      document,
+    );
 
 describe("the OpenAPI document", () => {
   test("is 3.1 and says where the API is", () => {
     expect(textAt(document, "openapi")).toMatch(/^3\.1\.\d+$/);
     expect(at(document, "info")).toMatchObject({ title: "Switchyard API", version: "0.0.0-test" });
-    expect(listAt(document, "servers").map((server) => at(server, "url"))).toEqual(["https://gateway.example/api/v1", "https://gateway.example/v1"]);
+    expect(listAt(document, "servers").map((server) => at(server, "url"))).toEqual([
+      "https://gateway.example/api/v1",
+      "https://gateway.example/v1",
+    ]);
   });
 
   test("has every endpoint of the table, and nothing else", () => {
-    const table = endpoints.map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`);
-    expect(operations().map(({ method, path }) => `${method} ${path}`).sort()).toEqual(table.sort());
+    const table = endpoints.map(
+      ({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`,
+    );
+    expect(
+      operations()
+        .map(({ method, path }) => `${method} ${path}`)
+        .sort(),
+    ).toEqual(table.sort());
   });
 
   test("gives every operation an id of its own, a summary and a tag", () => {
@@ -59,7 +78,9 @@ describe("the OpenAPI document", () => {
   });
 
   test("resolves every reference within itself", () => {
-    const references = [...walk(document)].filter(({ path }) => path.at(-1) === "$ref").map(({ value }) => String(value));
+    const references = [...walk(document)]
+      .filter(({ path }) => path.at(-1) === "$ref")
+      .map(({ value }) => String(value));
     expect(references.length).toBeGreaterThan(0);
     for (const reference of references) {
       expect(reference).toStartWith("#/");
@@ -74,9 +95,14 @@ describe("the OpenAPI document", () => {
       const declared = parameters.filter((parameter) => at(parameter, "in") === "path");
       expect(declared.map((parameter) => at(parameter, "name")).sort()).toEqual(inPath.sort());
       expect(declared.every((parameter) => at(parameter, "required") === true)).toBe(true);
-      const names = parameters.map((parameter) => `${at(parameter, "in")} ${at(parameter, "name")}`);
+      const names = parameters.map(
+        (parameter) => `${at(parameter, "in")} ${at(parameter, "name")}`,
+      );
       expect(new Set(names).size).toBe(names.length);
-      for (const parameter of parameters) expect(["string", "integer", "array", "number", "boolean"]).toContain(textAt(parameter, "schema.type"));
+      for (const parameter of parameters)
+        expect(["string", "integer", "array", "number", "boolean"]).toContain(
+          textAt(parameter, "schema.type"),
+        );
     }
   });
 
@@ -85,7 +111,8 @@ describe("the OpenAPI document", () => {
     for (const { body } of operations()) {
       const alternatives = listAt(body, "security");
       expect(alternatives.length).toBeGreaterThan(0);
-      for (const name of alternatives.flatMap((alternative) => Object.keys(Object(alternative)))) expect(schemes).toContain(name);
+      for (const name of alternatives.flatMap((alternative) => Object.keys(Object(alternative))))
+        expect(schemes).toContain(name);
     }
     const keys = operations().find(({ method, path }) => method === "post" && path === "/keys");
     expect(at(keys?.body, "security")).toEqual([{ managementKey: [] }]);
@@ -98,12 +125,15 @@ describe("the OpenAPI document", () => {
       expect(statuses.some((status) => status.startsWith("2"))).toBe(true);
       expect(statuses).toContain("default");
       expect(at(body, "requestBody") !== undefined).toBe(method === "post");
-      for (const status of statuses) expect(at(Object(at(body, "responses"))[status], "description")).toBeString();
+      for (const status of statuses)
+        expect(at(Object(at(body, "responses"))[status], "description")).toBeString();
     }
   });
 
   test("lists every code of the error catalogue", () => {
-    expect(listAt(document, "components.schemas.Error.properties.error.properties.code.enum")).toEqual(Object.keys(errorCatalog));
+    expect(
+      listAt(document, "components.schemas.Error.properties.error.properties.code.enum"),
+    ).toEqual(Object.keys(errorCatalog));
   });
 
   test("is the same under both bases", async () => {
@@ -116,7 +146,13 @@ describe("the OpenAPI document", () => {
 describe("the page for people", () => {
   test("shows every endpoint, with its credential, and every error code", () => {
     for (const { method, path, base, summary } of endpoints) {
-      const row = page.split("<tr>").find((text) => text.includes(`<code>${method}</code>`) && text.includes(`<code>${base === "api" ? `/api/v1${path}` : path}</code>`));
+      const row = page
+        .split("<tr>")
+        .find(
+          (text) =>
+            text.includes(`<code>${method}</code>`) &&
+            text.includes(`<code>${base === "api" ? `/api/v1${path}` : path}</code>`),
+        );
       expect(row).toContain(summary);
       expect(row).toMatch(/<td>[^<]+<\/td><\/tr>/);
     }

@@ -20,7 +20,13 @@ export async function errorOf(response: Response): Promise<ErrorAnswer> {
   const error = at(body, "error");
   expect(response.headers.get("content-type")).toBe("application/json");
   expect(Object.keys(Object(body))).toEqual(["error"]);
-  expect(Object.keys(Object(error)).sort()).toEqual(["code", "message", "metadata", "param", "type"]);
+  expect(Object.keys(Object(error)).sort()).toEqual([
+    "code",
+    "message",
+    "metadata",
+    "param",
+    "type",
+  ]);
   expect(at(error, "metadata.type")).toBe(at(error, "type"));
   expect(["client", "gateway", "upstream"]).toContain(String(at(error, "metadata.fault")));
   expect(String(at(error, "message"))).not.toBe("");
@@ -28,7 +34,12 @@ export async function errorOf(response: Response): Promise<ErrorAnswer> {
   expect(response.headers.get("x-request-id")).toBe(response.headers.get("x-service-trace-id"));
   expect(response.headers.get("x-ratelimit-window")).toBe("60");
   return {
-    status: response.status, code: at(error, "code"), message: String(at(error, "message")), type: at(error, "type"),
-    param: at(error, "param"), metadata: at(error, "metadata"), headers: response.headers,
+    status: response.status,
+    code: at(error, "code"),
+    message: String(at(error, "message")),
+    type: at(error, "type"),
+    param: at(error, "param"),
+    metadata: at(error, "metadata"),
+    headers: response.headers,
   };
 }

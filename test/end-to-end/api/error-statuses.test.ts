@@ -14,7 +14,10 @@ let poorGateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway({ providers: [acme(upstream.baseUrl)] });
-  poorGateway = await startGateway({ providers: [acme(upstream.baseUrl)], bootstrap: bootstrapWith({ creditsNanoUsd: 0n }) });
+  poorGateway = await startGateway({
+    providers: [acme(upstream.baseUrl)],
+    bootstrap: bootstrapWith({ creditsNanoUsd: 0n }),
+  });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -22,17 +25,26 @@ afterAll(async () => {
   upstream.stop();
 });
 
-const chat = (fields: Record<string, unknown> = {}): Promise<Response> => gateway.post("/chat/completions", chatRequest(fields));
+const chat = (fields: Record<string, unknown> = {}): Promise<Response> =>
+  gateway.post("/chat/completions", chatRequest(fields));
 
 test("a model that is not in the catalog: 404, naming the model", async () => {
   const error = await errorOf(await chat({ model: "acme/unknown" }));
-  expect(error).toMatchObject({ status: 404, code: "model_unavailable", type: "not_found_error", param: "model" });
+  expect(error).toMatchObject({
+    status: 404,
+    code: "model_unavailable",
+    type: "not_found_error",
+    param: "model",
+  });
   expect(error.message).toContain("acme/unknown");
   expect(error.headers.get("x-should-retry")).toBe("false");
 });
 
 test("a fallback model that is not in the catalog: 404 as well", async () => {
-  expect(await errorOf(await chat({ models: ["acme/unknown"] }))).toMatchObject({ status: 404, code: "model_unavailable" });
+  expect(await errorOf(await chat({ models: ["acme/unknown"] }))).toMatchObject({
+    status: 404,
+    code: "model_unavailable",
+  });
 });
 
 test("a model whose routes are all filtered out: 404, naming the rule", async () => {
@@ -50,12 +62,23 @@ test("no credits: 402, and nothing is sent", async () => {
 });
 
 test("a model outside the key's allow-list: 403", async () => {
-  const created = await gateway.post("/keys", { name: "narrow", allowed_models: ["acme/other"] }, {
-    headers: { authorization: `Bearer ${testManagementKey}` },
-  });
+  const created = await gateway.post(
+    "/keys",
+    { name: "narrow", allowed_models: ["acme/other"] },
+    {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    },
+  );
   const key = textAt(await created.json(), "key");
-  const refused = await gateway.post("/chat/completions", chatRequest(), { headers: { authorization: `Bearer ${key}` } });
-  expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden", type: "permission_error", param: "model" });
+  const refused = await gateway.post("/chat/completions", chatRequest(), {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  expect(await errorOf(refused)).toMatchObject({
+    status: 403,
+    code: "forbidden",
+    type: "permission_error",
+    param: "model",
+  });
 });
 
 /** What a lone upstream answers, and what the caller is told of it. */
@@ -73,19 +96,29 @@ const upstreamAnswers = [
   [504, { status: 504, code: "upstream_timeout", type: "upstream_timeout" }, true],
 ] as const;
 
-test.each(upstreamAnswers)("an upstream's %d, with its own words and who it was", async (status, wanted, retry) => {
-  upstream.enqueue(json(chatError(`refused with ${status}`), { status }));
-  const error = await errorOf(await chat());
-  expect(error).toMatchObject(wanted);
-  expect(error.metadata).toMatchObject({
-    fault: "upstream", upstream_backend: "acme", upstream_status: status, upstream_message: `refused with ${status}`,
-  });
-  expect(error.message).toContain(`refused with ${status}`);
-  if (retry !== undefined) expect(error.headers.get("x-should-retry")).toBe(retry ? null : "false");
-});
+test.each(upstreamAnswers)(
+  "an upstream's %d, with its own words and who it was",
+  async (status, wanted, retry) => {
+    upstream.enqueue(json(chatError(`refused with ${status}`), { status }));
+    const error = await errorOf(await chat());
+    expect(error).toMatchObject(wanted);
+    expect(error.metadata).toMatchObject({
+      fault: "upstream",
+      upstream_backend: "acme",
+      upstream_status: status,
+      upstream_message: `refused with ${status}`,
+    });
+    expect(error.message).toContain(`refused with ${status}`);
+    if (retry !== undefined)
+      expect(error.headers.get("x-should-retry")).toBe(retry ? null : "false");
+  },
+);
 
 test("every 429 says how long to wait: the upstream's own time where it named one", async () => {
-  upstream.enqueue(json(chatError("slow down"), { status: 429, headers: { "retry-after": "7" } }), json(chatError("slow down"), { status: 429 }));
+  upstream.enqueue(
+    json(chatError("slow down"), { status: 429, headers: { "retry-after": "7" } }),
+    json(chatError("slow down"), { status: 429 }),
+  );
   expect((await errorOf(await chat())).headers.get("retry-after")).toBe("7");
   expect((await errorOf(await chat())).headers.get("retry-after")).toBe("60");
 });
@@ -93,12 +126,20 @@ test("every 429 says how long to wait: the upstream's own time where it named on
 test("a failure of the gateway itself: 500 with the trace id, and nothing of its inside", async () => {
   const broken = await startGateway();
   await broken.app.storage.database.schema.dropTable("llm_keys").execute();
-  const response = await fetch(`${broken.baseUrl}/keys`, { headers: { authorization: `Bearer ${testManagementKey}` } });
+  const response = await fetch(`${broken.baseUrl}/keys`, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
   const error = await errorOf(response);
-  expect(error).toMatchObject({ status: 500, code: "internal_server_error", type: "internal_server_error" });
+  expect(error).toMatchObject({
+    status: 500,
+    code: "internal_server_error",
+    type: "internal_server_error",
+  });
   expect(error.metadata).toEqual({ type: "internal_server_error", fault: "gateway" });
   expect(error.headers.get("x-should-retry")).toBeNull();
-  expect(JSON.stringify({ ...error, headers: [...error.headers] })).not.toMatch(/llm_keys|sqlite|no such table|\.ts|src\//i);
+  expect(JSON.stringify({ ...error, headers: [...error.headers] })).not.toMatch(
+    /llm_keys|sqlite|no such table|\.ts|src\//i,
+  );
   const traceId = error.headers.get("x-service-trace-id") ?? "no trace id";
   expect(broken.logLines.find((line) => line.includes(traceId))).toMatch(/llm_keys/);
   await broken.stop();

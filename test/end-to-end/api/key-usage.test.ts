@@ -11,7 +11,11 @@ let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   const pricing = { prompt: "0.50", completion: "1.50" };
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models: [{ id: "acme/large", pricing }, { id: "acme/tiny:free" }] })] });
+  gateway = await startGateway({
+    providers: [
+      acme(upstream.baseUrl, { models: [{ id: "acme/large", pricing }, { id: "acme/tiny:free" }] }),
+    ],
+  });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -27,14 +31,22 @@ interface MadeKey {
 }
 
 async function makeKey(fields: Record<string, unknown> = {}): Promise<MadeKey> {
-  const created: unknown = await (await gateway.post("/keys", { name: "k", ...fields }, { headers: management })).json();
-  return { id: textAt(created, "data.id"), label: textAt(created, "data.label"), bearer: { authorization: `Bearer ${textAt(created, "key")}` } };
+  const created: unknown = await (
+    await gateway.post("/keys", { name: "k", ...fields }, { headers: management })
+  ).json();
+  return {
+    id: textAt(created, "data.id"),
+    label: textAt(created, "data.label"),
+    bearer: { authorization: `Bearer ${textAt(created, "key")}` },
+  };
 }
 
 const chat = (key: MadeKey, fields: Record<string, unknown> = {}): Promise<Response> =>
   gateway.post("/chat/completions", chatRequest(fields), { headers: key.bearer });
 const recordOf = async ({ id }: MadeKey): Promise<unknown> =>
-  listAt(await (await gateway.get("/keys?include_disabled=true", management)).json(), "data").find((key) => at(key, "id") === id);
+  listAt(await (await gateway.get("/keys?include_disabled=true", management)).json(), "data").find(
+    (key) => at(key, "id") === id,
+  );
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
@@ -47,32 +59,53 @@ describe("usage of a key", () => {
     const used = 2 * chargeUsd;
     const record = await recordOf(key);
     expect(record).toMatchObject({
-      real_usage: used, real_usage_daily: used, real_usage_weekly: used, real_usage_monthly: used, real_usage_monthly_requests: 2, limit: 1, limit_remaining: 1 - used,
+      real_usage: used,
+      real_usage_daily: used,
+      real_usage_weekly: used,
+      real_usage_monthly: used,
+      real_usage_monthly_requests: 2,
+      limit: 1,
+      limit_remaining: 1 - used,
     });
     expect(Date.parse(textAt(record, "last_used_at"))).toBeGreaterThanOrEqual(before);
-    expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({ key: { usage: used, limit: 1 } });
-    expect(await (await gateway.get("/key", key.bearer)).json()).toMatchObject({ data: { usage: used, limit: 1, limit_remaining: 1 - used } });
+    expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({
+      key: { usage: used, limit: 1 },
+    });
+    expect(await (await gateway.get("/key", key.bearer)).json()).toMatchObject({
+      data: { usage: used, limit: 1, limit_remaining: 1 - used },
+    });
   });
 
   test("free requests count as requests, and cost nothing", async () => {
     const key = await makeKey();
     for (let count = 0; count < 3; count += 1) {
       await (await chat(key, { model: "acme/tiny:free" })).text();
-      expect(await recordOf(key)).toMatchObject({ real_usage: 0, real_usage_monthly_requests: count + 1, last_used_at: expect.any(String) });
+      expect(await recordOf(key)).toMatchObject({
+        real_usage: 0,
+        real_usage_monthly_requests: count + 1,
+        last_used_at: expect.any(String),
+      });
     }
   });
 });
 
 describe("a key's limit", () => {
-  test.each(["daily", "weekly", "monthly", null])("with the reset %p refuses paid models once it is spent, and never free ones", async (limitReset) => {
-    const key = await makeKey({ limit: chargeUsd, limit_reset: limitReset });
-    expect((await chat(key)).status).toBe(200);
-    expect(await recordOf(key)).toMatchObject({ limit: chargeUsd, limit_remaining: 0, limit_reset: limitReset });
-    const error = await errorOf(await chat(key));
-    expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "payment" });
-    expect(error.metadata).toMatchObject({ reason: "key_limit_reached" });
-    expect((await chat(key, { model: "acme/tiny:free" })).status).toBe(200);
-  });
+  test.each(["daily", "weekly", "monthly", null])(
+    "with the reset %p refuses paid models once it is spent, and never free ones",
+    async (limitReset) => {
+      const key = await makeKey({ limit: chargeUsd, limit_reset: limitReset });
+      expect((await chat(key)).status).toBe(200);
+      expect(await recordOf(key)).toMatchObject({
+        limit: chargeUsd,
+        limit_remaining: 0,
+        limit_reset: limitReset,
+      });
+      const error = await errorOf(await chat(key));
+      expect(error).toMatchObject({ status: 402, code: "insufficient_balance", type: "payment" });
+      expect(error.metadata).toMatchObject({ reason: "key_limit_reached" });
+      expect((await chat(key, { model: "acme/tiny:free" })).status).toBe(200);
+    },
+  );
 
   test("of 0 lets only free models through", async () => {
     const key = await makeKey({ limit: 0 });
@@ -81,24 +114,50 @@ describe("a key's limit", () => {
   });
 });
 
-test.each([[{ disabled: true }], [{ expires_at: "2020-01-01T00:00:00Z" }]])("a key made with %j is refused everywhere", async (fields) => {
-  const key = await makeKey(fields);
-  for (const response of [await chat(key), await gateway.get("/credits", key.bearer), await gateway.get("/models", key.bearer)])
-    expect(await errorOf(response)).toMatchObject({ status: 401, code: "invalid_api_key", type: "authentication_error" });
-});
+test.each([[{ disabled: true }], [{ expires_at: "2020-01-01T00:00:00Z" }]])(
+  "a key made with %j is refused everywhere",
+  async (fields) => {
+    const key = await makeKey(fields);
+    for (const response of [
+      await chat(key),
+      await gateway.get("/credits", key.bearer),
+      await gateway.get("/models", key.bearer),
+    ])
+      expect(await errorOf(response)).toMatchObject({
+        status: 401,
+        code: "invalid_api_key",
+        type: "authentication_error",
+      });
+  },
+);
 
 describe("what a key tells of itself", () => {
   test("GET /auth/key: the compact record and nothing else", async () => {
     const key = await makeKey({ name: "compact", rate_limit: 30 });
     expect(await (await gateway.get("/auth/key", key.bearer)).json()).toEqual({
-      key: { prefix: key.label, name: "compact", created_at: expect.stringMatching(/^\d{4}-.*Z$/), rate_limit: 30, usage: 0, limit: null, is_free_tier: false },
+      key: {
+        prefix: key.label,
+        name: "compact",
+        created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        rate_limit: 30,
+        usage: 0,
+        limit: null,
+        is_free_tier: false,
+      },
     });
   });
 
   test("GET /key: OpenRouter's record and nothing else", async () => {
     const key = await makeKey({ limit: 2 });
     expect(await (await gateway.get("/key", key.bearer)).json()).toEqual({
-      data: { label: key.label, limit: 2, limit_remaining: 2, usage: 0, is_free_tier: false, rate_limit: { requests: 2400, interval: "60s" } },
+      data: {
+        label: key.label,
+        limit: 2,
+        limit_remaining: 2,
+        usage: 0,
+        is_free_tier: false,
+        rate_limit: { requests: 2400, interval: "60s" },
+      },
     });
   });
 
@@ -106,18 +165,27 @@ describe("what a key tells of itself", () => {
     const newest = await makeKey({ name: "newest" });
     await makeKey({ disabled: true });
     await makeKey({ expires_at: "2020-01-01T00:00:00Z" });
-    expect(await (await gateway.get("/key", management)).json()).toMatchObject({ data: { label: newest.label } });
+    expect(await (await gateway.get("/key", management)).json()).toMatchObject({
+      data: { label: newest.label },
+    });
   });
 
   test("GET /key with a management key in a workspace without active keys: 404", async () => {
     const secret = "ak_live_lonelylonelylonelylonelylonelylonely";
     const storage = await seedStorage({
-      workspaces: [{ id: "ws_first" }, { id: "ws_lonely", plan: "free" }], managementKeys: [{ secret, workspaceId: "ws_lonely" }],
+      workspaces: [{ id: "ws_first" }, { id: "ws_lonely", plan: "free" }],
+      managementKeys: [{ secret, workspaceId: "ws_lonely" }],
     });
     const lonely = await startGateway(storage.settings);
-    const answer = await fetch(`${lonely.baseUrl}/key`, { headers: { authorization: `Bearer ${secret}` } });
+    const answer = await fetch(`${lonely.baseUrl}/key`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
     expect(await errorOf(answer)).toMatchObject({ status: 404, code: "not_found" });
-    expect(await (await fetch(`${lonely.baseUrl}/keys`, { headers: { authorization: `Bearer ${secret}` } })).json()).toEqual({ object: "list", data: [] });
+    expect(
+      await (
+        await fetch(`${lonely.baseUrl}/keys`, { headers: { authorization: `Bearer ${secret}` } })
+      ).json(),
+    ).toEqual({ object: "list", data: [] });
     await lonely.stop();
     storage.remove();
   });

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { errorOf } from "./error-envelope-of.ts";
 
 let gateway: TestGateway;
@@ -8,41 +13,77 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-const routes = [["/chat/completions", testLlmKey], ["/keys", testManagementKey]] as const;
+const routes = [
+  ["/chat/completions", testLlmKey],
+  ["/keys", testManagementKey],
+] as const;
 
-const send = (path: string, key: string, init: RequestInit): Promise<Response> => fetch(gateway.baseUrl + path, {
-  method: "POST", ...init, headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...Object(init.headers) },
-});
+const send = (path: string, key: string, init: RequestInit): Promise<Response> =>
+  fetch(gateway.baseUrl + path, {
+    method: "POST",
+    ...init,
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...Object(init.headers),
+    },
+  });
 
 const wrongBodies = [
-  ["", "nothing"], ["   ", "white space"], ["{", "an object that is not closed"], ['{"model": }', "a member without a value"],
-  ["{'model': 'x'}", "single quotes"], ['{"model": "x",}', "a comma too much"], ["[]", "an array"], ["null", "null"], ["3", "a number"], ['"text"', "a string"],
-  ['{"model":"x"} {}', "two objects"], ["\u0000", "a zero byte"], ["[".repeat(200_000), "brackets that never close"],
+  ["", "nothing"],
+  ["   ", "white space"],
+  ["{", "an object that is not closed"],
+  ['{"model": }', "a member without a value"],
+  ["{'model': 'x'}", "single quotes"],
+  ['{"model": "x",}', "a comma too much"],
+  ["[]", "an array"],
+  ["null", "null"],
+  ["3", "a number"],
+  ['"text"', "a string"],
+  ['{"model":"x"} {}', "two objects"],
+  ["\u0000", "a zero byte"],
+  ["[".repeat(200_000), "brackets that never close"],
 ] as const;
 
 for (const [path, key] of routes) {
   test.each(wrongBodies)(`POST ${path} with %p is refused: %s`, async (body) => {
     const error = await errorOf(await send(path, key, { body }));
-    expect(error).toMatchObject({ status: 400, code: "bad_request", type: "invalid_request_error", param: null });
+    expect(error).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      type: "invalid_request_error",
+      param: null,
+    });
     expect(error.message).toMatch(/JSON/);
     expect(error.headers.get("x-should-retry")).toBe("false");
   });
 
   test(`POST ${path} with a compressed body is refused before it is unfolded`, async () => {
     const body = Bun.gzipSync(Buffer.from("{}"));
-    const error = await errorOf(await send(path, key, { body, headers: { "content-encoding": "gzip" } }));
+    const error = await errorOf(
+      await send(path, key, { body, headers: { "content-encoding": "gzip" } }),
+    );
     expect(error).toMatchObject({ status: 400, code: "bad_request" });
     expect(error.message).toContain("gzip");
   });
 }
 
-test.each([["/chat/completions", testLlmKey, 32 * 1024 * 1024], ["/keys", testManagementKey, 256 * 1024]] as const)(
+test.each([
+  ["/chat/completions", testLlmKey, 32 * 1024 * 1024],
+  ["/keys", testManagementKey, 256 * 1024],
+] as const)(
   "POST %s takes a body up to its limit and answers a larger one with 413",
   async (path, key, limit) => {
     const filling = (size: number): string => `{"x":"${"a".repeat(size - 8)}"}`;
-    expect(await errorOf(await send(path, key, { body: filling(limit) }))).toMatchObject({ status: 400 });
+    expect(await errorOf(await send(path, key, { body: filling(limit) }))).toMatchObject({
+      status: 400,
+    });
     const tooLarge = await errorOf(await send(path, key, { body: filling(limit + 1) }));
-    expect(tooLarge).toMatchObject({ status: 413, code: "content_too_large", type: "request_too_large" });
+    expect(tooLarge).toMatchObject({
+      status: 413,
+      code: "content_too_large",
+      type: "request_too_large",
+    });
     expect(tooLarge.metadata).toMatchObject({ limit_bytes: limit });
   },
 );
@@ -57,10 +98,18 @@ test("a body without a declared length is cut off at the limit", async () => {
       else controller.enqueue(chunk);
     },
   });
-  expect(await errorOf(await send("/keys", testManagementKey, { body }))).toMatchObject({ status: 413, code: "content_too_large" });
+  expect(await errorOf(await send("/keys", testManagementKey, { body }))).toMatchObject({
+    status: 413,
+    code: "content_too_large",
+  });
 });
 
 test("the content type of a JSON body does not matter", async () => {
-  const error = await errorOf(await send("/chat/completions", testLlmKey, { body: "{}", headers: { "content-type": "text/plain" } }));
+  const error = await errorOf(
+    await send("/chat/completions", testLlmKey, {
+      body: "{}",
+      headers: { "content-type": "text/plain" },
+    }),
+  );
   expect(error).toMatchObject({ status: 400, param: "model" });
 });

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 
@@ -10,21 +15,41 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     providers: [
-      provider({ id: "acme", name: "Acme Inference", ...base, api_key: "k", models: [
-        { id: "acme/zebra", pricing, context_length: 8_000, capabilities: ["chat"] },
-        { id: "acme/alpha", pricing, context_length: 128_000, capabilities: ["chat", "vision", "function-calling"] },
-        { id: "other/model", pricing, context_length: 32_000, capabilities: ["chat", "vision"] },
-        { id: "acme/vectors", pricing, surface: "embeddings", context_length: 512 },
-        { id: "acme/unpriced" },
-      ] }),
-      provider({ id: "own-key", name: "Own Key", ...base, models: [{ id: "own/only", pricing, context_length: 64_000, capabilities: ["chat"] }] }),
+      provider({
+        id: "acme",
+        name: "Acme Inference",
+        ...base,
+        api_key: "k",
+        models: [
+          { id: "acme/zebra", pricing, context_length: 8_000, capabilities: ["chat"] },
+          {
+            id: "acme/alpha",
+            pricing,
+            context_length: 128_000,
+            capabilities: ["chat", "vision", "function-calling"],
+          },
+          { id: "other/model", pricing, context_length: 32_000, capabilities: ["chat", "vision"] },
+          { id: "acme/vectors", pricing, surface: "embeddings", context_length: 512 },
+          { id: "acme/unpriced" },
+        ],
+      }),
+      provider({
+        id: "own-key",
+        name: "Own Key",
+        ...base,
+        models: [{ id: "own/only", pricing, context_length: 64_000, capabilities: ["chat"] }],
+      }),
     ],
   });
 });
 afterAll(() => gateway.stop());
 
 const body = async (query: string, headers?: Record<string, string>): Promise<unknown> =>
-  (await (headers === undefined ? gateway.get(`/models${query}`) : fetch(`${gateway.baseUrl}/models${query}`, { headers }))).json();
+  (
+    await (headers === undefined
+      ? gateway.get(`/models${query}`)
+      : fetch(`${gateway.baseUrl}/models${query}`, { headers }))
+  ).json();
 const ids = async (query: string, headers?: Record<string, string>): Promise<string[]> =>
   listAt(await body(query, headers), "data").map((model) => textAt(model, "id"));
 
@@ -39,20 +64,30 @@ test("a list of what the caller can reach", async () => {
 });
 
 describe("what cannot be reached", () => {
-  test.each(["all=1", "all=true", "all=yes", "all=YES", "include=unavailable", "include=all"])("is there with %s", async (query) => {
-    const all = await ids(`?${query}`);
-    expect(all).toContain("own/only");
-    expect(all).toContain("acme/unpriced");
-    expect(all.length).toBeGreaterThan(100);
-  });
+  test.each(["all=1", "all=true", "all=yes", "all=YES", "include=unavailable", "include=all"])(
+    "is there with %s",
+    async (query) => {
+      const all = await ids(`?${query}`);
+      expect(all).toContain("own/only");
+      expect(all).toContain("acme/unpriced");
+      expect(all.length).toBeGreaterThan(100);
+    },
+  );
 
-  test.each(["", "?all=0", "?all=no", "?all=", "?include=nothing"])("is not there with %p", async (query) => {
-    expect(await ids(query)).not.toContain("own/only");
-  });
+  test.each(["", "?all=0", "?all=no", "?all=", "?include=nothing"])(
+    "is not there with %p",
+    async (query) => {
+      expect(await ids(query)).not.toContain("own/only");
+    },
+  );
 
   test("an anonymous caller never sees rows that only serve callers with their own key", async () => {
     const models = listAt(await body("?all=1", anonymous), "data");
-    expect(models.filter((model) => at(model, "pricing.billing") === "byok" && at(model, "coming_soon") !== true)).toEqual([]);
+    expect(
+      models.filter(
+        (model) => at(model, "pricing.billing") === "byok" && at(model, "coming_soon") !== true,
+      ),
+    ).toEqual([]);
     expect(models.map((model) => at(model, "id"))).toContain("acme/alpha");
     expect(models.map((model) => at(model, "id"))).not.toContain("own/only");
   });
@@ -80,8 +115,16 @@ describe("filters", () => {
     expect((await ids(query)).sort()).toEqual([...expected]);
   });
 
-  test.each([["?min_context=much", "min_context"], ["?min_context=-1", "min_context"], ["?sort=best", "sort"]])("%s is refused by name", async (query, param) => {
-    expect(await errorOf(await gateway.get(`/models${query}`))).toMatchObject({ status: 400, code: "bad_request", param });
+  test.each([
+    ["?min_context=much", "min_context"],
+    ["?min_context=-1", "min_context"],
+    ["?sort=best", "sort"],
+  ])("%s is refused by name", async (query, param) => {
+    expect(await errorOf(await gateway.get(`/models${query}`))).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+    });
   });
 });
 
@@ -91,7 +134,9 @@ describe("orders", () => {
   });
 
   test.each(["added", "newest", "new", "created"])("sort=%s has the newest first", async (sort) => {
-    const created = listAt(await body(`?all=1&sort=${sort}`), "data").map((model) => at(model, "created") ?? 0) as number[];
+    const created = listAt(await body(`?all=1&sort=${sort}`), "data").map(
+      (model) => at(model, "created") ?? 0,
+    ) as number[];
     expect(created).toEqual([...created].sort((left, right) => right - left));
   });
 
@@ -103,7 +148,9 @@ describe("orders", () => {
 describe("presets", () => {
   test("stand beside the models for authenticated callers only", async () => {
     expect(at(await body(""), "presets")).toEqual([]);
-    expect(at(await body("", { authorization: `Bearer ${testManagementKey}` }), "presets")).toEqual([]);
+    expect(at(await body("", { authorization: `Bearer ${testManagementKey}` }), "presets")).toEqual(
+      [],
+    );
     expect(Object.keys(Object(await body("", anonymous)))).toEqual(["object", "data"]);
   });
 
@@ -113,7 +160,11 @@ describe("presets", () => {
 });
 
 test("a key's allow-list narrows what it sees, and all=1 shows the rest", async () => {
-  const created = await gateway.post("/keys", { name: "narrow", allowed_models: ["ACME/Alpha"] }, { headers: { authorization: `Bearer ${testManagementKey}` } });
+  const created = await gateway.post(
+    "/keys",
+    { name: "narrow", allowed_models: ["ACME/Alpha"] },
+    { headers: { authorization: `Bearer ${testManagementKey}` } },
+  );
   const narrow = { authorization: `Bearer ${textAt(await created.json(), "key")}` };
   expect(await ids("", narrow)).toEqual(["acme/alpha"]);
   expect(await ids("?all=1", narrow)).toContain("acme/zebra");
@@ -121,15 +172,21 @@ test("a key's allow-list narrows what it sees, and all=1 shows the rest", async 
 
 test("the count is that of the list", async () => {
   for (const headers of [anonymous, { authorization: `Bearer ${testManagementKey}` }])
-    expect(await (await fetch(`${gateway.baseUrl}/models/count`, { headers })).json()).toEqual({ count: served.length });
+    expect(await (await fetch(`${gateway.baseUrl}/models/count`, { headers })).json()).toEqual({
+      count: served.length,
+    });
 });
 
 test("anonymous callers have the tier ip", async () => {
   const { headers } = await fetch(`${gateway.baseUrl}/models`);
-  expect([headers.get("x-ratelimit-tier"), headers.get("x-ratelimit-limit")]).toEqual(["ip", "300"]);
+  expect([headers.get("x-ratelimit-tier"), headers.get("x-ratelimit-limit")]).toEqual([
+    "ip",
+    "300",
+  ]);
   expect((await gateway.get("/models")).headers.get("x-ratelimit-tier")).toBe("enterprise");
 });
 
 test("context lengths are numbers", async () => {
-  for (const model of listAt(await body(""), "data")) expect(numberAt(model, "context_length")).toBeGreaterThan(0);
+  for (const model of listAt(await body(""), "data"))
+    expect(numberAt(model, "context_length")).toBeGreaterThan(0);
 });

@@ -3,13 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LlmKeyStore, type LlmKeyTables } from "../../../src/account/keys/llm-key-store.ts";
 import type { LlmKey } from "../../../src/account/keys/llm-key.ts";
-import { ManagementKeyStore, type ManagementKeyTables } from "../../../src/account/keys/management-key-store.ts";
+import {
+  ManagementKeyStore,
+  type ManagementKeyTables,
+} from "../../../src/account/keys/management-key-store.ts";
 import type { ManagementKey } from "../../../src/account/keys/management-key.ts";
 import { scopes } from "../../../src/account/keys/scopes.ts";
 import { createSecretHasher } from "../../../src/account/keys/secret-hasher.ts";
 import { accountAdd, keySpendAdd, transferInsert } from "../../../src/account/ledger/transfer.ts";
 import type { PlanId } from "../../../src/account/workspaces/plan.ts";
-import { WorkspaceStore, type WorkspaceTables } from "../../../src/account/workspaces/workspace-store.ts";
+import {
+  WorkspaceStore,
+  type WorkspaceTables,
+} from "../../../src/account/workspaces/workspace-store.ts";
 import { generationInsert } from "../../../src/insights/generation-record.ts";
 import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
@@ -36,8 +42,13 @@ export async function seedStorage(seed: Seed): Promise<SeededStorage> {
   const storageUrl = `sqlite:${join(directory, "test.db")}`;
   const encryptionKey = new Uint8Array(32).fill(9);
   const storage = await openStorage<Tables>({
-    url: storageUrl, durability: "process", migrations,
-    commitStatements: { inserts: [transferInsert, generationInsert], adds: [accountAdd, keySpendAdd] },
+    url: storageUrl,
+    durability: "process",
+    migrations,
+    commitStatements: {
+      inserts: [transferInsert, generationInsert],
+      adds: [accountAdd, keySpendAdd],
+    },
   });
   const hasher = createSecretHasher(encryptionKey);
   const stores = {
@@ -52,19 +63,45 @@ export async function seedStorage(seed: Seed): Promise<SeededStorage> {
     await stores.llmKeys.insert({ ...plainLlmKey(index), ...key, hash: hasher.hash(secret) });
   }
   for (const [index, { secret, ...key }] of (seed.managementKeys ?? []).entries()) {
-    await stores.managementKeys.insert({ ...plainManagementKey(index), ...key, hash: hasher.hash(secret) });
+    await stores.managementKeys.insert({
+      ...plainManagementKey(index),
+      ...key,
+      hash: hasher.hash(secret),
+    });
   }
   await storage.close();
-  return { settings: { storageUrl, encryptionKey }, remove: () => rmSync(directory, { recursive: true, force: true }) };
+  return {
+    settings: { storageUrl, encryptionKey },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
 }
 
 const plainLlmKey = (index: number): Omit<LlmKey, "workspaceId" | "hash"> => ({
-  id: `key_seed_${index}`, name: `seed ${index}`, label: `sk-svc-v1-seed...${index}`, createdAtMs: index + 1, updatedAtMs: null, expiresAtMs: null,
-  disabled: false, limitNanoUsd: null, limitReset: null, includeByokInLimit: false, rateLimitPerMinute: null, tokensPerMinute: null,
-  allowedModels: null, allowedEndpoints: null, creatorUserId: "usr_seed",
+  id: `key_seed_${index}`,
+  name: `seed ${index}`,
+  label: `sk-svc-v1-seed...${index}`,
+  createdAtMs: index + 1,
+  updatedAtMs: null,
+  expiresAtMs: null,
+  disabled: false,
+  limitNanoUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  rateLimitPerMinute: null,
+  tokensPerMinute: null,
+  allowedModels: null,
+  allowedEndpoints: null,
+  creatorUserId: "usr_seed",
 });
 
 const plainManagementKey = (index: number): Omit<ManagementKey, "workspaceId" | "hash"> => ({
-  id: `mgk_seed_${index}`, name: `seed ${index}`, description: null, scopes, label: `ak_seed...${index}`, createdAtMs: index + 1,
-  expiresAtMs: null, revokedAtMs: null, revocationReason: null,
+  id: `mgk_seed_${index}`,
+  name: `seed ${index}`,
+  description: null,
+  scopes,
+  label: `ak_seed...${index}`,
+  createdAtMs: index + 1,
+  expiresAtMs: null,
+  revokedAtMs: null,
+  revocationReason: null,
 });

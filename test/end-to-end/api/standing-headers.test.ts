@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -9,25 +14,44 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 /** Path parameters with which the endpoints find something. */
-const parameters: Record<string, string> = { ":owner": "sandbox", ":model": "chat:free", ":file": "sandbox.svg", ":id": "none" };
+const parameters: Record<string, string> = {
+  ":owner": "sandbox",
+  ":model": "chat:free",
+  ":file": "sandbox.svg",
+  ":id": "none",
+};
 const bodies: Record<string, unknown> = {
-  "/chat/completions": { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] }, "/keys": { name: "standing" },
+  "/chat/completions": {
+    model: "sandbox/chat:free",
+    messages: [{ role: "user", content: "Hello" }],
+  },
+  "/keys": { name: "standing" },
 };
 
-test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))("%s carries trace id and rate limits, whatever it answers", async (_, endpoint) => {
-  const { method, base, path, access, counting } = endpoint;
-  const url = gateway.origin + (base === "api" ? "/v1" : "") + path.replace(/:\w+/g, (name) => parameters[name] ?? name);
-  const key = access.llmKey ? testLlmKey : testManagementKey;
-  const response = await fetch(url, { method, headers: { authorization: `Bearer ${key}` }, ...(method === "GET" ? {} : { body: JSON.stringify(bodies[path] ?? {}) }) });
-  const { headers } = response;
-  expect(headers.get("x-service-trace-id")).toMatch(/^[0-9a-f]{32}$/);
-  expect(headers.get("x-request-id")).toBe(headers.get("x-service-trace-id"));
-  expect(response.status).toBeLessThan(500);
-  if (counting === "none") return;
-  expect(headers.get("x-ratelimit-limit")).toMatch(/^\d+$/);
-  expect(headers.get("x-ratelimit-window")).toBe("60");
-  expect(headers.get("x-ratelimit-tier")).not.toBeNull();
-  expect(headers.get("ratelimit-limit")).toBe(headers.get("x-ratelimit-limit"));
-  expect(headers.get("ratelimit-policy")).toBe(`${headers.get("x-ratelimit-limit")};w=60`);
-  await response.text();
-});
+test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
+  "%s carries trace id and rate limits, whatever it answers",
+  async (_, endpoint) => {
+    const { method, base, path, access, counting } = endpoint;
+    const url =
+      gateway.origin +
+      (base === "api" ? "/v1" : "") +
+      path.replace(/:\w+/g, (name) => parameters[name] ?? name);
+    const key = access.llmKey ? testLlmKey : testManagementKey;
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+      ...(method === "GET" ? {} : { body: JSON.stringify(bodies[path] ?? {}) }),
+    });
+    const { headers } = response;
+    expect(headers.get("x-service-trace-id")).toMatch(/^[0-9a-f]{32}$/);
+    expect(headers.get("x-request-id")).toBe(headers.get("x-service-trace-id"));
+    expect(response.status).toBeLessThan(500);
+    if (counting === "none") return;
+    expect(headers.get("x-ratelimit-limit")).toMatch(/^\d+$/);
+    expect(headers.get("x-ratelimit-window")).toBe("60");
+    expect(headers.get("x-ratelimit-tier")).not.toBeNull();
+    expect(headers.get("ratelimit-limit")).toBe(headers.get("x-ratelimit-limit"));
+    expect(headers.get("ratelimit-policy")).toBe(`${headers.get("x-ratelimit-limit")};w=60`);
+    await response.text();
+  },
+);

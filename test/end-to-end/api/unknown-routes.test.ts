@@ -10,12 +10,29 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 test.each([
-  "/", "/api", "/api/v1", "/api/v1/", "/api/v1/nothing", "/v1/nothing", "/api/v2/models", "/api/v1/v1/models", "/keys",
-  "/api/v1/models/", "/api/v1/generation/", "/api/v1/models/acme/large/more", "/api/v1/keys/", "/api/v1/docs",
+  "/",
+  "/api",
+  "/api/v1",
+  "/api/v1/",
+  "/api/v1/nothing",
+  "/v1/nothing",
+  "/api/v2/models",
+  "/api/v1/v1/models",
+  "/keys",
+  "/api/v1/models/",
+  "/api/v1/generation/",
+  "/api/v1/models/acme/large/more",
+  "/api/v1/keys/",
+  "/api/v1/docs",
 ])("%p is not an endpoint: 404", async (path) => {
   for (const method of ["GET", "POST", "DELETE"]) {
     const error = await errorOf(await fetch(gateway.origin + path, { method }));
-    expect(error).toMatchObject({ status: 404, code: "not_found", type: "not_found_error", param: null });
+    expect(error).toMatchObject({
+      status: 404,
+      code: "not_found",
+      type: "not_found_error",
+      param: null,
+    });
     expect(error.headers.get("x-should-retry")).toBe("false");
   }
 });
@@ -32,13 +49,19 @@ test.each([
 ])("%s %s is not taken: 405 that names what is", async (method, path, allow) => {
   for (const base of ["/api/v1", "/v1"]) {
     const error = await errorOf(await fetch(gateway.origin + base + path, { method }));
-    expect(error).toMatchObject({ status: 405, code: "method_not_allowed", type: "invalid_request_error" });
+    expect(error).toMatchObject({
+      status: 405,
+      code: "method_not_allowed",
+      type: "invalid_request_error",
+    });
     expect(error.headers.get("allow")?.split(", ").sort().join(", ")).toBe(allow);
   }
 });
 
 test("HEAD answers as GET does, without a body", async () => {
-  const [head, get] = await Promise.all(["HEAD", "GET"].map((method) => fetch(`${gateway.baseUrl}/models`, { method })));
+  const [head, get] = await Promise.all(
+    ["HEAD", "GET"].map((method) => fetch(`${gateway.baseUrl}/models`, { method })),
+  );
   expect(head?.status).toBe(200);
   expect(await head?.text()).toBe("");
   expect(head?.headers.get("content-length")).toBe(String((await get?.text())?.length));
@@ -58,7 +81,9 @@ test.each([
 /** Sends bytes as they are and reads what comes back until the connection ends. */
 function sendRaw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1", () => socket.write(text));
+    const socket = connect(Number(new URL(gateway.origin).port), "127.0.0.1", () =>
+      socket.write(text),
+    );
     let answer = "";
     socket.on("data", (bytes) => (answer += String(bytes)));
     socket.on("close", () => resolve(answer));
