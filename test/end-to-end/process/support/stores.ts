@@ -1,0 +1,28 @@
+import { join } from "node:path";
+import { freshDatabase } from "../../../support/postgres.ts";
+import { temporaryDirectory, type ProcessOptions } from "../../../support/process.ts";
+import { queryDatabase } from "./query-database.ts";
+
+/** A database that several gateways use one after the other. */
+export interface OpenedStore {
+  /** What makes a gateway use it. */
+  options: Pick<ProcessOptions, "dataDirectory" | "environment">;
+  query(text: string): Promise<Record<string, unknown>[]>;
+}
+
+/** The engines that the gateway runs on, each with a way to an empty database. */
+export const stores: readonly { name: string; open(): Promise<OpenedStore> }[] = [
+  { name: "SQLite", open: openSqlite },
+  { name: "Postgres", open: openPostgres },
+];
+
+async function openSqlite(): Promise<OpenedStore> {
+  const dataDirectory = temporaryDirectory();
+  return { options: { dataDirectory }, query: (text) => queryDatabase(join(dataDirectory, "switchyard.db"), text) };
+}
+
+async function openPostgres(): Promise<OpenedStore> {
+  const url = await freshDatabase();
+  const environment = { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64") };
+  return { options: { environment }, query: (text) => queryDatabase(url, text) };
+}
