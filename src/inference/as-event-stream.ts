@@ -18,6 +18,7 @@ export function asEventStream(response: UpstreamResponse): UpstreamResponse {
     next,
     readAll: (limitBytes) => response.readAll(limitBytes),
     markContent: () => response.markContent(),
+    expectEnd: () => response.expectEnd(),
     abort: () => response.abort(),
   };
 }

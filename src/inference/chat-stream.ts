@@ -6,10 +6,13 @@ import { pricedUsageText } from "./chat-usage-text.ts";
 import { fallbackMembers, type ModelFallback } from "./fallback-block.ts";
 import type { KeepAliveTicker } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
-import { classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure } from "./upstream/classify-failure.ts";
+import { failureOf, reportedFault, StreamFault, type ReportedDetails } from "./stream-fault.ts";
+import { swappedPrefix, type SwappedPrefix } from "./swapped-prefix.ts";
+import { emptyAnswer, malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
 import { SseDecoder, type SseEvent } from "./upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
+import { tellsCost, withoutCost } from "./without-cost.ts";
 
 /** How a stream ended, for its settlement. */
 export type StreamEnd = "completed" | "cut" | "cancelled";
@@ -39,22 +42,8 @@ export interface ChatStreamOptions {
 /** Bytes and time that a drained stream may still take after its client has left. */
 const drainChunksMax = 20_000;
 
-/** An error as a stream tells of it. */
-interface ReportedDetails {
-  message?: unknown;
-  code?: unknown;
-  type?: unknown;
-  status?: unknown;
-}
-
-/** A failure that was found in the stream itself. */
-class StreamFault extends Error {
-  readonly failure: AttemptFailure;
-  constructor(failure: AttemptFailure) {
-    super(failure.upstreamMessage ?? failure.observation ?? failure.code);
-    this.failure = failure;
-  }
-}
+/** Characters that may be held back while no content has come. */
+const openingCharactersMax = 4 * 1024 * 1024;
 
 /**
  * Relays a chat stream in the dialect that it came in: every event goes on with id and model replaced,
@@ -65,12 +54,13 @@ export class ChatStream implements FrameSource {
   private readonly decoder = new SseDecoder();
   private readonly meter: ChatStreamMeter;
   private pending = "";
-  private prefix: { from: string; to: string } | undefined;
+  private prefix: SwappedPrefix | undefined;
   private upstreamId: string | null = null;
   private untoldFallback: ModelFallback | undefined;
   private settlement: Promise<Settled> | undefined;
   private pulled: Promise<string | undefined> | undefined;
   private ended = false;
+  private endAwaited = false;
   private clientGone = false;
 
   constructor(options: ChatStreamOptions) {
@@ -88,12 +78,13 @@ export class ChatStream implements FrameSource {
     try {
       while (!this.meter.hasContent && !this.ended) {
         await this.consume(await response.next());
+        if (!this.meter.hasContent && this.pending.length > openingCharactersMax) throw this.malformed("the stream begins with too much that is no content");
       }
     } catch (error) {
       response.abort();
       return failureOf(error, response.status);
     }
-    response.markContent();
+    if (!this.endAwaited) response.markContent();
     this.options.onFirstContent();
     return undefined;
   }
@@ -154,14 +145,22 @@ export class ChatStream implements FrameSource {
   private async onEvent({ event, data }: SseEvent): Promise<void> {
     const chunk = this.parse(data, event);
     this.meter.observe(chunk);
+    if (this.meter.finished !== this.endAwaited) this.noteFinished(this.meter.finished);
     // OpenRouter and its like report a failure as the reason of a finish.
-    if (this.meter.finishReason === "error") throw this.reported({ message: "the provider broke off the answer" });
+    if (this.meter.finishReason === "error") throw reportedFault({ message: "the provider broke off the answer" });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     let text = this.renamed(data);
     if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
     else if (tellsCost(chunk.usage)) text = withoutCost(text);
     if (this.untoldFallback !== undefined && chunk.usage !== undefined && chunk.usage !== null) text = this.withFallback(text, this.untoldFallback);
     this.pending += `data: ${text}\n\n`;
+  }
+
+  /** After the last finish heartbeats keep a stream open no longer; another choice that begins does. */
+  private noteFinished(finished: boolean): void {
+    this.endAwaited = finished;
+    if (finished) this.options.response.expectEnd();
+    else this.options.response.markContent();
   }
 
   private parse(data: string, event: string | undefined): ChatChunk {
@@ -171,20 +170,11 @@ export class ChatStream implements FrameSource {
     } catch {
       // Some servers end a stream with `event: error` and a sentence.
       if (event === "error") chunk = { error: data };
-      else throw new StreamFault(malformedAnswer(this.options.response.status, "an event of the stream is not valid JSON"));
+      else throw this.malformed("an event of the stream is not valid JSON");
     }
     const error = chunk.error ?? (event === "error" ? chunk as ReportedDetails : undefined);
     if (error === undefined || error === null) return chunk;
-    throw this.reported(typeof error === "object" ? error : { message: String(error) });
-  }
-
-  private reported(details: ReportedDetails): StreamFault {
-    return new StreamFault(classifyStatus({
-      status: statusOfErrorObject(details),
-      message: typeof details.message === "string" ? details.message : null,
-      upstreamCode: typeof details.code === "string" ? details.code : null,
-      retryAfter: undefined,
-    }));
+    throw reportedFault(typeof error === "object" ? error : { message: String(error) });
   }
 
   /** The event with the client's id and model. All events of a stream start alike, so the start is swapped as a whole. */
@@ -222,6 +212,10 @@ export class ChatStream implements FrameSource {
     return editMembers(text, new Map(fallbackMembers(fallback)));
   }
 
+  private malformed(observation: string): StreamFault {
+    return new StreamFault(malformedAnswer(this.options.response.status, observation));
+  }
+
   /** An end without content is the provider's failure, and nothing is charged for it. */
   private assertContent(): void {
     if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(this.options.response.status));
@@ -232,7 +226,7 @@ export class ChatStream implements FrameSource {
     this.assertContent();
     if (!this.meter.finished) {
       if (!terminated) {
-        throw new StreamFault(malformedAnswer(this.options.response.status, "the stream ended before the answer was finished"));
+        throw this.malformed("the stream ended before the answer was finished");
       }
       for (const { index, reason } of this.meter.finishOpen()) {
         this.pending += this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, "");
@@ -269,7 +263,7 @@ export class ChatStream implements FrameSource {
         return;
       }
       await this.settleOnce("cut");
-      this.pending += this.options.errorFrame(error instanceof StreamFault ? error.failure : failureOf(error, this.options.response.status));
+      this.pending += this.options.errorFrame(failureOf(error, this.options.response.status));
     } catch (settlementError) {
       this.pending += this.options.errorFrame(settlementError);
     }
@@ -310,36 +304,4 @@ export class ChatStream implements FrameSource {
     this.ended = true;
     this.options.onClosed();
   }
-}
-
-const tellsCost = (usage: unknown): boolean =>
-  typeof usage === "object" && usage !== null && ("cost" in usage || "cost_details" in usage);
-
-/** A chunk whose usage is not the last one, without the provider's own cost: `cost` is what the client is charged. */
-function withoutCost(text: string): string {
-  const usage = scanMembers(text).find(({ key }) => key === "usage");
-  if (usage === undefined) return text;
-  const without = editMembers(text.slice(usage.valueStart, usage.valueEnd), new Map([["cost", undefined], ["cost_details", undefined]]));
-  return editMembers(text, new Map([["usage", without]]));
-}
-
-/** The judgement of anything that a stream can break with; faults of our own are passed on. */
-export function failureOf(error: unknown, status: number): AttemptFailure {
-  if (error instanceof StreamFault) return error.failure;
-  if (error instanceof UpstreamFailure) return classifyTransport(error, status);
-  if (error instanceof RangeError) return malformedAnswer(status, "an event of the stream is too large");
-  throw error;
-}
-
-/** The text before `choices`, as it is and as the client gets it; undefined where id or model stand elsewhere. */
-function swappedPrefix(data: string, edits: ReadonlyMap<string, string>): { from: string; to: string } | undefined {
-  const members = scanMembers(data);
-  const index = members.findIndex((member) => member.key === "choices");
-  const choices = members[index];
-  const last = members[index - 1];
-  if (choices === undefined || last === undefined) return undefined;
-  const leading = new Set(members.slice(0, index).map((member) => member.key));
-  if (!leading.has("id") || !leading.has("model")) return undefined;
-  const head = editMembers(`${data.slice(0, last.valueEnd)}}`, edits);
-  return { from: data.slice(0, choices.keyStart), to: head.slice(0, -1) + data.slice(last.valueEnd, choices.keyStart) };
 }

@@ -18,6 +18,9 @@ export interface ExchangeTimeouts {
 const queuedBytesHigh = 256 * 1024;
 const queuedBytesLow = 64 * 1024;
 
+/** How long an answer that has finished may take to report its usage and to end, in milliseconds. */
+const endGraceMs = 10_000;
+
 const faultText: Partial<Record<TransportFault, string>> = {
   first_token_timeout: "the upstream sent no content in time",
   idle_timeout: "the upstream went silent in the middle of its answer",
@@ -46,6 +49,7 @@ export class Exchange implements ExchangeListener, Watched {
   private ended = false;
   private failure: UpstreamFailure | undefined;
   private contentSeen = false;
+  private endExpected = false;
   private headWaiter: Waiter<ResponseHead> | undefined;
   private chunkWaiter: Waiter<Uint8Array | undefined> | undefined;
 
@@ -74,10 +78,18 @@ export class Exchange implements ExchangeListener, Watched {
     return !this.connection.hasResponded;
   }
 
-  /** The first content was seen: from now on silence is measured between chunks. */
+  /** Content was seen: from now on silence is measured between chunks. */
   markContent(): void {
     this.contentSeen = true;
+    this.endExpected = false;
     this.extendIdle();
+  }
+
+  /** Everything was said: the answer has to end soon, whatever heartbeats still come. */
+  expectEnd(): void {
+    this.contentSeen = true;
+    this.endExpected = true;
+    this.deadlineMs = Math.min(this.totalDeadlineMs, this.clock.monotonicMs() + Math.min(endGraceMs, this.timeouts.idleMs));
   }
 
   /** The next piece of the body; undefined at its end. Rejects with the failure that ended it. */
@@ -127,7 +139,7 @@ export class Exchange implements ExchangeListener, Watched {
 
   onBody(bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return;
-    if (this.contentSeen) this.extendIdle();
+    if (this.contentSeen && !this.endExpected) this.extendIdle();
     if (this.chunkWaiter !== undefined) {
       const waiter = this.chunkWaiter;
       this.chunkWaiter = undefined;

@@ -35,6 +35,8 @@ export interface UpstreamResponse {
   readAll(limitBytes: number): Promise<Uint8Array>;
   /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
   markContent(): void;
+  /** Tells that everything was said: the answer is given up unless it ends soon. */
+  expectEnd(): void;
   abort(): void;
 }
 
@@ -118,6 +120,7 @@ export class UpstreamClient {
       next: () => body.next(),
       readAll: (limitBytes) => body.readAll(limitBytes),
       markContent: () => exchange.markContent(),
+      expectEnd: () => exchange.expectEnd(),
       abort: () => exchange.abort(),
     };
   }

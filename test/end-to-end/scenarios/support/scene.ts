@@ -1,4 +1,5 @@
 import type { AppSettings } from "../../../../src/app-settings.ts";
+import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "./expect-sound-books.ts";
@@ -21,6 +22,8 @@ export interface SceneOptions {
   /** Whether the backup is configured. */
   withBackup?: boolean;
   settings?: Partial<AppSettings>;
+  /** Providers in place of acme and the backup, at the addresses of the two upstreams. */
+  providers?: (first: string, second: string) => ConfiguredProvider[];
 }
 
 /** The backup's `providers:` entry: the same model for twice the price. */
@@ -33,7 +36,8 @@ export const backupProvider = (baseUrl: string) => provider({
 export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const [first, second] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   const gateway = await startGateway({
-    providers: [acme(first.baseUrl, options.acme), ...(options.withBackup ? [backupProvider(second.baseUrl)] : [])],
+    providers: options.providers?.(first.baseUrl, second.baseUrl)
+      ?? [acme(first.baseUrl, options.acme), ...(options.withBackup ? [backupProvider(second.baseUrl)] : [])],
     ...options.settings,
   });
   return {

@@ -1,0 +1,79 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { pathsOf } from "../../../src/http/endpoint.ts";
+import { acme, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatRequest } from "./support/scene.ts";
+
+let gateway: TestGateway;
+let upstream: FaultUpstream;
+afterEach(async () => {
+  await gateway.stop();
+  upstream.stop();
+});
+
+/** A gateway on an empty database whose operator has configured a provider and nothing else. */
+async function firstBoot(): Promise<string> {
+  upstream = await startFaultUpstream();
+  gateway = await startGateway({
+    providers: [acme(upstream.baseUrl, { models: [{ id: "acme/tiny:free" }] })],
+    bootstrap: { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" },
+  });
+  return gateway.app.firstSecret ?? "";
+}
+
+/** Credentials that somebody else's first boot, or a careless one of ours, might accept. */
+const guesses: readonly (readonly [name: string, headers: Record<string, string>])[] = [
+  ["none", {}],
+  ["an empty one", { authorization: "Bearer " }],
+  ["the word Bearer", { authorization: "Bearer" }],
+  ["undefined", { authorization: "Bearer undefined" }],
+  ["null", { authorization: "Bearer null" }],
+  ["the bare prefix", { authorization: "Bearer sk-svc-v1-" }],
+  ["the bare management prefix", { authorization: "Bearer ak_live_" }],
+  ["a well-known default", { authorization: "Bearer sk-1234" }],
+  ["a default password", { authorization: `Basic ${btoa("root:123456")}` }],
+  ["an empty x-api-key", { "x-api-key": "" }],
+  ["a made-up session", { cookie: "__session=admin" }],
+];
+
+const protectedEndpoints = endpoints.filter(({ access }) => !access.open && !access.anonymous);
+
+describe("on a first boot no door is open", () => {
+  for (const [name, headers] of guesses) {
+    test(`credential: ${name}`, async () => {
+      await firstBoot();
+      for (const endpoint of protectedEndpoints) {
+        for (const path of pathsOf(endpoint)) {
+          const url = gateway.origin + path.replace(/:\w+/g, "x");
+          const response = await fetch(url, { method: endpoint.method, headers, ...(endpoint.method === "GET" ? {} : { body: "{}" }) });
+          expect([endpoint.method, path, response.status]).toEqual([endpoint.method, path, 401]);
+        }
+      }
+      expect(upstream.requests.length).toBe(0);
+    });
+  }
+
+  test("the printed key, and no other, opens inference; it opens no administration", async () => {
+    const secret = await firstBoot();
+    const headers = { authorization: `Bearer ${secret}` };
+    expect(secret).toStartWith("sk-svc-v1-");
+    expect((await gateway.post("/chat/completions", chatRequest({ model: "acme/tiny:free" }), { headers })).status).toBe(200);
+    for (const changed of [secret.slice(0, -1), `${secret}x`, secret.toUpperCase(), `${secret.slice(0, -1)}${secret.endsWith("a") ? "b" : "a"}`]) {
+      expect((await gateway.get("/credits", { authorization: `Bearer ${changed}` })).status).toBe(401);
+    }
+    expect((await gateway.post("/keys", { name: "k" }, { headers })).status).toBe(401);
+  });
+
+  test("two first boots print different keys", async () => {
+    const first = await firstBoot();
+    await gateway.stop();
+    upstream.stop();
+    expect(await firstBoot()).not.toBe(first);
+  });
+
+  test("nobody was given credits", async () => {
+    const secret = await firstBoot();
+    expect(await (await gateway.get("/credits", { authorization: `Bearer ${secret}` })).json()).toMatchObject({ balance: 0, used: 0 });
+  });
+});
