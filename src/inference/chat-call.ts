@@ -19,6 +19,8 @@ export interface ChatCall {
   wantsBalance: boolean;
   /** Backends named by header, in order. */
   forcedProviders: readonly string[] | undefined;
+  /** Told of all tokens that were used, once they are settled; undefined where nobody counts them. */
+  tokensUsed: ((total: number) => void) | undefined;
   /** Session that the request belongs to, named in the body or by header; undefined when in neither. */
   sessionId: string | undefined;
   /** Attribution that the caller sent along. */

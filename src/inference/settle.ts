@@ -1,3 +1,4 @@
+import { balanceOf } from "../account/ledger/account-book.ts";
 import { chargeFor, effectivePrice, type PriceRow, type PriceVector } from "../account/ledger/price.ts";
 import type { PostedCharge } from "../account/ledger/ledger.ts";
 import { generationRow, type AttemptRecord, type GenerationRecord } from "../insights/generation-record.ts";
@@ -41,31 +42,31 @@ export async function settle(deps: InferenceDependencies, settlement: Settlement
   const price = candidate.route.price;
   const amountNano = free || price === undefined ? 0n : chargeFor(price, metered.usage);
   let record: GenerationRecord | undefined;
+  let balanceAfterNano = balanceOf(deps.ledger.book.workspace(call.caller.workspace.id));
   const posting = deps.ledger.post({
     holdId: call.generationId,
     amountNano,
     alongside: (posted) => {
       record = generationRecord(deps, { settlement, posted, price });
+      balanceAfterNano = posted.balanceAfterNano;
       return [generationRow(record)];
     },
   });
   if (amountNano > 0n) await awaitPosting(posting, { deps, call });
   else posting.catch((error: unknown) => deps.observer.settlementFailed(error, call.generationId));
   const settledMs = deps.clock.monotonicMs();
-  if (record !== undefined) deps.observer.settled(record, { ...settlement.timing, settledMs });
+  if (record !== undefined) {
+    deps.observer.settled(record, { ...settlement.timing, settledMs });
+    call.tokensUsed?.(record.promptTokens + record.completionTokens);
+  }
   const chargedNano = record?.costNanoUsd ?? 0n;
   return {
     free, settledMs, chargedNano,
     uncollectedNano: amountNano - chargedNano,
     heldNano: BigInt(record?.detail.holdNanoUsd ?? 0),
-    balanceAfterNano: balanceAfter(deps, call),
+    balanceAfterNano,
   };
 }
-
-const balanceAfter = (deps: InferenceDependencies, call: ChatCall): bigint => {
-  const account = deps.ledger.book.workspace(call.caller.workspace.id);
-  return account.monthlyNano + account.topupNano;
-};
 
 async function awaitPosting(
   posting: Promise<unknown>,

@@ -1,5 +1,6 @@
-import { hourMs, minuteMs, type Clock } from "../../platform/lib/clock.ts";
-import { SlidingWindow } from "./sliding-window.ts";
+import { minuteMs, type Clock } from "../../platform/lib/clock.ts";
+import { NamedWindows } from "./named-windows.ts";
+import type { WindowSize } from "./sliding-window.ts";
 
 /** A cap over hours beside the tier's cap of a minute. */
 export interface Quota {
@@ -21,46 +22,31 @@ export interface QuotaState {
 }
 
 /** Minute slots: a request leaves the window at most a minute later than it should. */
-const windowSizeOf = ({ windowSeconds }: Quota) => ({
+const windowSizeOf = ({ windowSeconds }: Quota): WindowSize => ({
   windowMs: windowSeconds * 1000,
   slotMs: minuteMs,
 });
 
 /** Rolling windows of hours by counter name, such as a key's id. */
 export class QuotaCounter {
-  private readonly windows = new Map<string, SlidingWindow>();
-  private readonly clock: Clock;
-  private nextSweepMs = 0;
+  private readonly windows: NamedWindows;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    this.windows = new NamedWindows(clock, windowSizeOf(starterWindow));
   }
 
   /** Counts one request, if there is room for it. */
   tryAdd(counter: string, quota: Quota): boolean {
-    const nowMs = this.clock.nowMs();
-    if (nowMs >= this.nextSweepMs) this.sweep(nowMs);
-    let window = this.windows.get(counter);
-    if (window === undefined)
-      this.windows.set(counter, (window = new SlidingWindow(windowSizeOf(quota))));
-    return window.tryAdd(nowMs, quota.requests);
+    return this.windows.tryAdd(counter, { limit: quota.requests });
   }
 
   /** What is left. */
   stateOf(counter: string, quota: Quota): QuotaState {
-    const nowMs = this.clock.nowMs();
-    const window = this.windows.get(counter);
+    const { count, oldestLeavesInMs } = this.windows.stateOf(counter);
     return {
       quota,
-      remaining: Math.max(0, quota.requests - (window?.count(nowMs) ?? 0)),
-      resetSeconds: Math.ceil((window?.oldestLeavesInMs(nowMs) ?? 0) / 1000),
+      remaining: Math.max(0, quota.requests - count),
+      resetSeconds: Math.ceil(oldestLeavesInMs / 1000),
     };
-  }
-
-  private sweep(nowMs: number): void {
-    this.nextSweepMs = nowMs + hourMs;
-    for (const [counter, window] of this.windows) {
-      if (window.count(nowMs) === 0) this.windows.delete(counter);
-    }
   }
 }

@@ -5,7 +5,7 @@ export interface WindowSize {
 }
 
 /** The window of the contract's tiers: 60 seconds in quarter-second slots. */
-const minuteWindow: WindowSize = { windowMs: 60_000, slotMs: 250 };
+export const minuteWindow: WindowSize = { windowMs: 60_000, slotMs: 250 };
 
 /**
  * Counts requests of a window exactly enough to refuse the right one: a ring of slots, so a window of N
@@ -17,18 +17,18 @@ export class SlidingWindow {
   private newestSlot = 0;
   private total = 0;
 
-  constructor({ windowMs, slotMs }: WindowSize = minuteWindow) {
+  constructor({ windowMs, slotMs }: WindowSize) {
     this.slotMs = slotMs;
     this.slots = new Uint32Array(windowMs / slotMs + 1);
   }
 
-  /** Admits one request unless `limit` were passed. */
-  tryAdd(nowMs: number, limit: number): boolean {
+  /** Counts an amount, one request where none is named, unless `limit` were passed. */
+  tryAdd(nowMs: number, limit: number, amount = 1): boolean {
     this.advance(Math.floor(nowMs / this.slotMs));
-    if (this.total >= limit) return false;
-    this.total += 1;
+    if (this.total + amount > limit) return false;
+    this.total += amount;
     const index = this.newestSlot % this.slots.length;
-    this.slots[index] = (this.slots[index] ?? 0) + 1;
+    this.slots[index] = (this.slots[index] ?? 0) + amount;
     return true;
   }
 

@@ -4,6 +4,7 @@ import { countRequest } from "../../http/count-request.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import { reserveTokens } from "../../http/reserve-tokens.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
 import type { ChatCall } from "../../inference/chat-call.ts";
@@ -11,6 +12,7 @@ import { wholeAnswerText } from "../../inference/chat-whole.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
 import { maxSessionIdLength, validateChatEnvelope } from "../../inference/dialects/openai-chat/validate-envelope.ts";
 import { execute } from "../../inference/execute.ts";
+import { estimateInputTokens } from "../../inference/input-estimate.ts";
 import type { ServedWhole } from "../../inference/execution.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
@@ -43,16 +45,19 @@ function sessionIdOf(body: Readonly<Record<string, unknown>>, headers: Headers):
 }
 
 async function readCall(context: RequestContext, counters: Dependencies["counters"]): Promise<ChatCall> {
-  const { request, caller } = context;
+  const { request } = context;
+  const caller = context.caller as LlmKeyCaller;
   const text = await readBodyText(request, inferenceBodyBytesMax);
   const body = parseJsonObject(text);
   countRequest(counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
   validateChatEnvelope(body);
   const { headers } = request;
+  const tokensUsed = reserveTokens(counters, { key: caller.key, estimateTokens: () => estimateInputTokens(text, body) });
   return {
     traceId: context.traceId,
     generationId: `gen_${context.traceId}`,
-    caller: caller as LlmKeyCaller,
+    caller,
+    tokensUsed,
     startedMs: context.startedMs,
     signalOf: () => request.signal,
     text,

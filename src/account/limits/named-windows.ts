@@ -1,0 +1,42 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import { SlidingWindow, type WindowSize } from "./sliding-window.ts";
+
+/** Sliding windows of one size by the name of what they count, such as a key's id. */
+export class NamedWindows {
+  private readonly windows = new Map<string, SlidingWindow>();
+  private readonly clock: Clock;
+  private readonly size: WindowSize;
+  private nextSweepMs = 0;
+
+  constructor(clock: Clock, size: WindowSize) {
+    this.clock = clock;
+    this.size = size;
+  }
+
+  /** Counts an amount under a name, unless its window would then count more than `limit`. */
+  tryAdd(name: string, { limit, amount = 1 }: { limit: number; amount?: number }): boolean {
+    const nowMs = this.clock.nowMs();
+    if (nowMs >= this.nextSweepMs) this.sweep(nowMs);
+    let window = this.windows.get(name);
+    if (window === undefined) this.windows.set(name, (window = new SlidingWindow(this.size)));
+    return window.tryAdd(nowMs, limit, amount);
+  }
+
+  /** What a window counts, and when the oldest of it leaves. */
+  stateOf(name: string): { count: number; oldestLeavesInMs: number } {
+    const nowMs = this.clock.nowMs();
+    const window = this.windows.get(name);
+    return {
+      count: window?.count(nowMs) ?? 0,
+      oldestLeavesInMs: window?.oldestLeavesInMs(nowMs) ?? 0,
+    };
+  }
+
+  /** Forgets windows that count nothing any more, so that addresses do not pile up. */
+  private sweep(nowMs: number): void {
+    this.nextSweepMs = nowMs + this.size.windowMs;
+    for (const [name, window] of this.windows) {
+      if (window.count(nowMs) === 0) this.windows.delete(name);
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { LlmKey } from "../account/keys/llm-key.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import type { RateCounters } from "./count-request.ts";
+
+/** Told of all tokens that a request has used, once it is settled. */
+export type TokensUsed = (total: number) => void;
+
+/**
+ * Counts what a request is going to send against its key's ceiling of tokens a minute (`tpm`), so that
+ * requests in parallel see each other, and yields what counts the rest. Keys without a ceiling cost nothing.
+ */
+export function reserveTokens(
+  counters: RateCounters,
+  { key, estimateTokens }: { key: LlmKey; estimateTokens: () => number },
+): TokensUsed | undefined {
+  const { id, tokensPerMinute: perMinute } = key;
+  if (perMinute === null) return undefined;
+  const { tokens } = counters.limiter;
+  const estimate = estimateTokens();
+  if (tokens.tryReserve(id, { tokens: estimate, perMinute })) {
+    return (total) => tokens.add(id, total - estimate);
+  }
+  throw new GatewayError(
+    "rate_limit_exceeded",
+    `This key may use ${perMinute} tokens within 60 seconds (its tpm). Wait, or send less.`,
+    {
+      retryAfterSeconds: 60,
+      metadata: { limit: perMinute, unit: "tokens", window_seconds: 60 },
+    },
+  );
+}
