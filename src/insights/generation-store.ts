@@ -32,6 +32,9 @@ export function generationIdOf(id: string): string {
   return `gen_${digits}`;
 }
 
+/** What every generation id looks like; anything else is no record's, and need not be asked for. */
+const generationIdPattern = /^gen_[0-9a-f]{32}$/;
+
 /** Reads of generation records; they are written through the commit queue only. */
 export class GenerationStore {
   private readonly database: Kysely<GenerationTables>;
@@ -44,10 +47,12 @@ export class GenerationStore {
 
   /** A record of the workspace by any form of its id; undefined when the workspace has none. */
   async find(workspaceId: string, id: string): Promise<GenerationRecord | undefined> {
+    const generationId = generationIdOf(id);
+    if (!generationIdPattern.test(generationId)) return undefined;
     // Free requests do not wait for their row, so a client may ask for it before it is written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const row = await this.database.selectFrom("generations").selectAll()
-      .where("id", "=", generationIdOf(id)).where("workspace_id", "=", workspaceId).executeTakeFirst();
+      .where("id", "=", generationId).where("workspace_id", "=", workspaceId).executeTakeFirst();
     if (row === undefined) return undefined;
     const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & { attempts?: AttemptRecord[] };
     return {

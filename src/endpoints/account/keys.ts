@@ -11,7 +11,8 @@ import { llmKeyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
 const keyBodyBytesMax = 256 * 1024;
 
 const createKeySchema = z.object({
-  name: z.string().trim().min(1, "is required and must not be empty").max(200),
+  // No database keeps a zero byte in a text.
+  name: z.string().trim().min(1, "is required and must not be empty").max(200).regex(/^[^\0]*$/, "must not hold a zero byte"),
   expires_at: z.iso.datetime({ offset: true, error: "must be an ISO 8601 time such as 2027-01-31T00:00:00Z" }).nullish(),
   limit: z.number().nonnegative().max(9_000_000).nullish(),
   limit_reset: z.enum(["daily", "weekly", "monthly"]).nullish(),

@@ -104,6 +104,7 @@ describe("wrong fields are refused by name", () => {
     [{ name: null }, "name"],
     [{ name: 7 }, "name"],
     [{ name: "n".repeat(201) }, "name"],
+    [{ name: "n\u0000" }, "name"],
     [{ expires_at: "tomorrow" }, "expires_at"],
     [{ expires_at: "2030-13-01T00:00:00Z" }, "expires_at"],
     [{ expires_at: 1893456000 }, "expires_at"],

@@ -73,6 +73,7 @@ test.each([
   ["/models/%E0%A4%A", 404],
   ["/models/acme%252Flarge", 404],
   ["/generation/%25", 404],
+  ["/generation/%00", 404],
   ["/logos/..%2f..%2fetc%2fpasswd", 404],
 ])("a path with odd percent signs, %s, fails as any unknown record does", async (path, status) => {
   expect(await errorOf(await gateway.get(path))).toMatchObject({ status, code: "not_found" });
