@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Scope } from "../../../src/account/keys/scopes.ts";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { seedStorage, type SeededStorage } from "./seed-storage.ts";
+
+const workspaceId = "ws_scopes";
+const secretOf = (scope: Scope): string =>
+  `ak_live_only_${scope.replace(":", "_")}_0123456789abcdef`;
+
+/** Management keys with one scope each, and what each may do with it alone. */
+const rows: readonly [only: Scope, allowed: string[]][] = [
+  ["write:llm-keys", ["POST /keys", "GET /keys", "GET /key"]],
+  ["read:llm-keys", ["GET /keys", "GET /key"]],
+  ["read:credits", ["GET /credits"]],
+  ["write:presets", []],
+  ["inference", []],
+];
+const requests = ["POST /keys", "GET /keys", "GET /key", "GET /credits"];
+
+let storage: SeededStorage;
+let gateway: TestGateway;
+beforeAll(async () => {
+  storage = await seedStorage({
+    workspaces: [{ id: workspaceId }],
+    managementKeys: rows.map(([scope]) => ({
+      secret: secretOf(scope),
+      workspaceId,
+      scopes: [scope],
+    })),
+  });
+  gateway = await startGateway(storage.settings);
+});
+afterAll(async () => {
+  await gateway.stop();
+  storage.remove();
+});
+
+test.each(rows)("a key with %s alone may %j", async (scope, allowed) => {
+  for (const request of requests) {
+    const [method = "", path = ""] = request.split(" ");
+    const response = await fetch(gateway.baseUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${secretOf(scope)}` },
+      ...(method === "POST" ? { body: '{"name":"k"}' } : {}),
+    });
+    expect([request, response.status]).toEqual([request, allowed.includes(request) ? 200 : 403]);
+  }
+});
+
+test("the inference scope of a management key opens no inference: 401", async () => {
+  const response = await gateway.post(
+    "/chat/completions",
+    {},
+    { headers: { authorization: `Bearer ${secretOf("inference")}` } },
+  );
+  expect(response.status).toBe(401);
+});
