@@ -31,6 +31,15 @@ function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): voi
   throw new GatewayError("unknown_provider", message, { param: header });
 }
 
+/** Characters that a model id may have: no catalog has longer ones, and unknown ids are repeated in errors and logs. */
+const modelIdLengthMax = 256;
+
+function assertPlausibleId(id: string): void {
+  if (id.length <= modelIdLengthMax) return;
+  const message = `Model ids have at most ${modelIdLengthMax} characters; this one has ${id.length}.`;
+  throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
 /** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
 const asksForTools = ({ tools, tool_choice: choice }: ChatCall["body"]): boolean =>
   (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
@@ -43,6 +52,7 @@ export function prepare(deps: InferenceDependencies, call: ChatCall): Execution 
   if (call.forcedProviders !== undefined) assertAnyKnown(catalog, call.forcedProviders);
   const fallbackIds = Array.isArray(body["models"]) ? (body["models"] as string[]) : [];
   const ids = [...new Set([String(body["model"]), ...fallbackIds])];
+  ids.forEach(assertPlausibleId);
   const resolved = ids.map((id) => resolveModel(catalog, id));
   for (const { model } of resolved) assertModelAllowed(call, model.id);
   const first = resolved[0];

@@ -40,6 +40,12 @@ test("a model that is not in the catalog: 404, naming the model", async () => {
   expect(error.headers.get("x-should-retry")).toBe("false");
 });
 
+test("an endless model id is refused without being repeated", async () => {
+  const error = await errorOf(await chat({ model: "x".repeat(100_000) }));
+  expect(error).toMatchObject({ status: 404, code: "model_unavailable", param: "model" });
+  expect(error.message.length).toBeLessThan(200);
+});
+
 test("a fallback model that is not in the catalog: 404 as well", async () => {
   expect(await errorOf(await chat({ models: ["acme/unknown"] }))).toMatchObject({
     status: 404,
