@@ -9,13 +9,15 @@ export async function getJson({ url }: GatewayProcess, path: string, secret: str
   return JSON.parse(text);
 }
 
-/** Sends a chat request with the tests' key; fields named replace or add to a small one on `acme/large`. */
+/** Sends a chat request, with the tests' key unless another is named; fields named replace or add to a small one on `acme/large`. */
 export const postChat = (
-  { url }: GatewayProcess, changes: Record<string, unknown> = {}, init: { signal?: AbortSignal } = {},
+  { url }: GatewayProcess,
+  changes: Record<string, unknown> = {},
+  { secret = testLlmKey, ...init }: { signal?: AbortSignal; secret?: string } = {},
 ): Promise<Response> =>
   fetch(`${url}/api/v1/chat/completions`, {
     ...init,
     method: "POST",
-    headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], ...changes }),
   });
