@@ -18,6 +18,7 @@ export class LlmKeyMinter {
   private readonly directory: CredentialDirectory;
   private readonly hasher: SecretHasher;
   private readonly clock: Clock;
+  private newestMs = 0;
 
   constructor(options: { store: LlmKeyStore; directory: CredentialDirectory; hasher: SecretHasher; clock: Clock }) {
     this.store = options.store;
@@ -28,7 +29,9 @@ export class LlmKeyMinter {
 
   /** Stores a new key and puts it in force. `secret` is given only where automation brings its own. */
   async mint(wanted: NewLlmKey, secret = brand.llmKeyPrefix + randomBase62(secretLength)): Promise<{ secret: string; key: LlmKey }> {
-    const nowMs = this.clock.nowMs();
+    // No two keys have the same millisecond, so that lists by age have one order.
+    const nowMs = Math.max(this.clock.nowMs(), this.newestMs + 1);
+    this.newestMs = nowMs;
     const key: LlmKey = {
       createdAtMs: nowMs, updatedAtMs: null, expiresAtMs: null, disabled: false, limitNanoUsd: null, limitReset: null,
       includeByokInLimit: false, rateLimitPerMinute: null, tokensPerMinute: null, allowedModels: null, allowedEndpoints: null,
