@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
+import { KeepAliveTicker } from "../../../src/inference/keep-alive.ts";
+import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
+import { openaiClient } from "../clients/openai-client.ts";
+import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
+import { chatRequest, startScene, type Scene } from "./support/scene.ts";
+
+describe("a silent stream tells its client that it lives", () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  test("after ten seconds of silence, and not before", async () => {
+    let nowMs = 0;
+    const ticker = new KeepAliveTicker(() => nowMs);
+    const pass = (milliseconds: number): void => {
+      nowMs += milliseconds;
+      jest.advanceTimersByTime(milliseconds);
+    };
+    const frames = Promise.withResolvers<string | undefined>();
+    let told: string | undefined;
+    const wait = (): void => void ticker.until(frames.promise).then((value) => (told = value));
+    const settled = (): Promise<void> => Promise.resolve().then(() => undefined);
+
+    wait();
+    pass(9_000);
+    await settled();
+    expect(told).toBeUndefined();
+    pass(4_000);
+    await settled();
+    expect(told).toBe(": ping\n");
+    wait();
+    frames.resolve("data: {}\n\n");
+    await settled();
+    expect(told).toBe("data: {}\n\n");
+    ticker.stop();
+  });
+});
+
+describe("pings between any two events break no client", () => {
+  let scene: Scene;
+  beforeEach(async () => {
+    // Two pings before every frame, as if each had taken its provider half a minute.
+    let turn = 0;
+    const original = KeepAliveTicker.prototype.until;
+    spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(this: KeepAliveTicker, frames) {
+      turn += 1;
+      return turn % 3 === 0 ? original.call(this, frames) : Promise.resolve(this.pingFrame);
+    });
+    scene = await startScene();
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await scene.end();
+  });
+
+  test("on the wire: comments of one line that stand between events and never within one", async () => {
+    const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream: true })));
+    expect(reply.comments.length).toBeGreaterThanOrEqual(6);
+    expect(reply.raw).not.toMatch(/^(?:id|event|retry):/m);
+    for (const block of reply.raw.trimEnd().split("\n\n")) expect(block).toMatch(/^(?:: ping(?:\n|$))*(?:data: [^\n]*)?$/);
+    expect([saidIn(reply), errorsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 1]);
+  });
+
+  test("OpenAI's client, event by event", async () => {
+    const client = openaiClient(scene.gateway);
+    const stream = await client.chat.completions.create({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], stream: true });
+    let said = "";
+    for await (const chunk of stream) said += chunk.choices[0]?.delta.content ?? "";
+    expect(said).toBe(fixtureText);
+  });
+
+  test("OpenAI's client, its stream helper", async () => {
+    const client = openaiClient(scene.gateway);
+    const completion = await client.chat.completions.stream({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] }).finalChatCompletion();
+    expect([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason]).toEqual([fixtureText, "stop"]);
+  });
+});
