@@ -93,8 +93,11 @@ export class ChatStream implements FrameSource {
   async next(): Promise<string | undefined> {
     // A client that left before its answer began leaves the upstream to whoever drains it.
     if (this.clientGone) return undefined;
-    if (this.pending !== "") return this.take();
-    if (this.ended) return undefined;
+    if (this.pulled === undefined) {
+      if (this.pending !== "") return this.take();
+      if (this.ended) return undefined;
+    }
+    // Frames that came while a ping was on its way are still in here, the last ones of the stream too.
     this.pulled ??= this.pull();
     const frames = await this.options.keepAlive.until(this.pulled);
     if (frames !== this.options.keepAlive.pingFrame) this.pulled = undefined;
