@@ -58,8 +58,8 @@ export interface App {
   routes: ReturnType<typeof compileRoutes>["routes"];
   fallback: ReturnType<typeof compileRoutes>["fallback"];
   catalog: CatalogSnapshot;
-  /** Secret of the key that the first start made; undefined on every other start. */
-  firstSecret: string | undefined;
+  /** Makes the key that a first start shows, and gives its secret; undefined on every other start. */
+  mintFirstKey(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
   ledger: Ledger;
   storage: Storage<Schema>;
@@ -104,7 +104,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     for (const id of account.ledger.expire()) tools.logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
   }, 60_000);
   return {
-    ...compiled, catalog, sandbox, storage, firstSecret: account.firstSecret, ledger: account.ledger,
+    ...compiled, catalog, sandbox, storage, mintFirstKey: account.mintFirstKey, ledger: account.ledger,
     startDraining: () => {
       state.draining = true;
     },
@@ -133,12 +133,12 @@ async function buildAccount(settings: AppSettings, { storage, clock }: { storage
     ledgerStore.loadInto(ledger.book, clock.nowMs()),
   ]);
   const llmKeyMinter = new LlmKeyMinter({ store: llmKeys, directory, hasher, clock });
-  const { firstSecret } = await bootstrap(
+  const { mintFirstKey } = await bootstrap(
     { workspaces, llmKeys, managementKeys, minter: llmKeyMinter, directory, hasher, ledger, ledgerStore, clock },
     { settings: settings.bootstrap, existing: loaded.workspaces, hasKeys: loaded.hasKeys },
   );
   const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers(settings.plans) };
-  return { directory, llmKeys, ledgerStore, ledger, llmKeyMinter, counters, firstSecret };
+  return { directory, llmKeys, ledgerStore, ledger, llmKeyMinter, counters, mintFirstKey };
 }
 
 async function buildModels(settings: AppSettings, clock: Clock): Promise<{ catalog: CatalogSnapshot; sandbox: Sandbox | undefined }> {

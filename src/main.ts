@@ -59,16 +59,16 @@ async function start(): Promise<void> {
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
   watchForMistakes(logger);
-  for (const line of startLines(app, publicUrl())) console.log(line);
+  for (const line of startLines(app, { url: publicUrl(), firstSecret: await app.mintFirstKey() })) console.log(line);
   console.log(`switchyard ready ${listeningUrl}`);
 }
 
-function startLines(app: App, url: string): string[] {
+function startLines(app: App, { url, firstSecret }: { url: string; firstSecret: string | undefined }): string[] {
   const [workspaceBalance] = app.ledger.book.workspaceIds().map((id) => balanceOf(app.ledger.book.workspace(id)));
   return announcement({
     url,
     model: exampleModel(app.catalog),
-    firstSecret: app.firstSecret,
+    firstSecret,
     simulated: app.sandbox !== undefined,
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });

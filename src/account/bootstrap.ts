@@ -40,13 +40,14 @@ const bootstrapTransferId = "txn_bootstrap_credits";
 
 /**
  * Makes the first workspace and what the environment asks for, each only if it is absent. Without a
- * key from the environment the first start mints one, whose secret is returned to be shown once. An
- * operator who deletes every key is not given another one by the next start.
+ * key from the environment the first start is to mint one and to show its secret once: `mintFirstKey` is
+ * for when nothing can fail any more between the two. An operator who deletes every key is not given
+ * another one by the next start.
  */
 export async function bootstrap(
   deps: BootstrapDependencies,
   { settings, existing, hasKeys }: { settings: BootstrapSettings; existing: readonly Workspace[]; hasKeys: boolean },
-): Promise<{ workspace: Workspace; firstSecret: string | undefined }> {
+): Promise<{ mintFirstKey: () => Promise<string | undefined> }> {
   const workspace = existing[0] ?? await createFirstWorkspace(deps, settings.plan);
   if (settings.llmKey !== undefined && !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))) {
     await deps.minter.mint({ workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId }, settings.llmKey);
@@ -54,10 +55,12 @@ export async function bootstrap(
   if (settings.managementKey !== undefined) await ensureManagementKey(deps, { workspace, secret: settings.managementKey });
   if (settings.creditsNanoUsd !== undefined) await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
   const wantsFirstKey = settings.llmKey === undefined && !hasKeys;
-  const minted = wantsFirstKey
-    ? await deps.minter.mint({ workspaceId: workspace.id, name: "First key", creatorUserId: bootstrapUserId })
-    : undefined;
-  return { workspace, firstSecret: minted?.secret };
+  return {
+    mintFirstKey: async () => {
+      if (!wantsFirstKey) return undefined;
+      return (await deps.minter.mint({ workspaceId: workspace.id, name: "First key", creatorUserId: bootstrapUserId })).secret;
+    },
+  };
 }
 
 async function createFirstWorkspace({ workspaces, directory, clock }: BootstrapDependencies, plan: PlanId): Promise<Workspace> {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Subprocess } from "bun";
 import { TextLog } from "./text-log.ts";
 
@@ -101,6 +102,14 @@ export async function runProcess(options: ProcessOptions = {}): Promise<EndedPro
   const { child, stdout, stderr } = spawn(options);
   const [exitCode, out, err] = await Promise.all([child.exited, stdout.complete, stderr.complete]);
   return { exitCode, stdout: out, stderr: err };
+}
+
+/** Starts a gateway and kills it after so many milliseconds, ready or not. */
+export async function killStarting(options: ProcessOptions, afterMs: number): Promise<void> {
+  const { child } = spawn(options);
+  await delay(afterMs);
+  child.kill("SIGKILL");
+  await child.exited;
 }
 
 function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOptions) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { pathsOf } from "../../../src/http/endpoint.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
-import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { endProcesses, runProcess, startProcess, temporaryDirectory } from "../../support/process.ts";
 import { at } from "../api/at.ts";
 import { getJson } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
@@ -136,6 +136,17 @@ describe("a first start without bootstrap variables", () => {
     await queryDatabase(join(dataDirectory, "switchyard.db"), "update llm_keys set deleted_at_ms = 1");
     const second = await startProcess({ dataDirectory });
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
+    expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
+  });
+
+  test("shows its key although an earlier start failed for another reason", async () => {
+    const occupied = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+    const dataDirectory = temporaryDirectory();
+    const failed = await runProcess({ dataDirectory, environment: { PORT: String(occupied.port) } });
+    occupied.stop(true);
+    expect(failed.exitCode).toBe(1);
+    const next = await startProcess({ dataDirectory });
+    expect(next.stdoutLines.join("\n")).toMatch(/^First key \(shown this once\): sk-svc-v1-\S+$/m);
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
   });
 

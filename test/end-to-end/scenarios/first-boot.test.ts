@@ -19,7 +19,7 @@ async function firstBoot(): Promise<string> {
     providers: [acme(upstream.baseUrl, { models: [{ id: "acme/tiny:free" }] })],
     bootstrap: { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" },
   });
-  return gateway.app.firstSecret ?? "";
+  return await gateway.app.mintFirstKey() ?? "";
 }
 
 /** Credentials that somebody else's first boot, or a careless one of ours, might accept. */
