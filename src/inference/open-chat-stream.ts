@@ -59,7 +59,7 @@ export async function openChatStream(
     metadataText: (settled) => metadataText({
       call, candidate, settled, attempts, timing: { ...timing(), settledMs: settled.settledMs },
     }),
-    errorFrame: (failure) => asStreamError(failure, { attempt: served, traceId: call.traceId }),
+    errorFrame: (failure) => asStreamError(failure, { attempt: served, provider: candidate.route.provider, traceId: call.traceId }),
     onClosed: () => deps.observer.streamClosed(),
   });
   const failure = await stream.prime();

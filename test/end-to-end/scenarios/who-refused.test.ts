@@ -3,7 +3,8 @@ import { sql } from "kysely";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { faults } from "../../support/upstream/faults.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
-import { json, type Script } from "../../support/upstream/steps.ts";
+import { openaiChatWire as wire } from "../../support/upstream/openai-chat-wire.ts";
+import { end, head, json, sse, type Script } from "../../support/upstream/steps.ts";
 import { at } from "./support/at.ts";
 import { errorsIn, readReply, type ChatReply } from "./support/chat-reply.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
@@ -105,6 +106,13 @@ describe("a provider's own words", () => {
     scene = await startScene();
     scene.acme.script(faults["closes before answering"].script);
     expect(Object(at((await send()).events[0], "error.metadata"))).not.toHaveProperty("upstream_message");
+  });
+
+  test("do not give away the credential that they repeat, on a stream either", async () => {
+    scene = await startScene();
+    const { opening, content } = wire;
+    scene.acme.script([head(), ...opening, ...content, sse(chatError("Key upstream-secret is over its quota")), end()]);
+    expect(errorsIn(await send({ stream: true }))).toMatchObject([{ metadata: { upstream_message: "Key [credential] is over its quota" } }]);
   });
 
   test("stand on the event that ends a stream", async () => {
