@@ -1,0 +1,65 @@
+// Checks the types, runs every test, and ends with one line that says how many passed and failed.
+// Further arguments are handed to `bun test`; paths among them replace the default folders.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const folders = ["src", "test", "bench", "scripts", "examples"];
+const testTimeoutMs = 60_000;
+/** More than the last lines of `bun test`, which are all that is parsed. */
+const keptCharacters = 16_384;
+
+const program = (name) => join(root, "node_modules", ".bin", name);
+
+/** Runs a program, shows its output as it comes, and gives its exit code and the end of its output. */
+function run(name, parameters) {
+  return new Promise((resolve) => {
+    const child = spawn(program(name), parameters, {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" },
+    });
+    let end = "";
+    const show = (stream) => (chunk) => {
+      stream.write(chunk);
+      end = (end + chunk).slice(-keptCharacters);
+    };
+    child.stdout.on("data", show(process.stdout));
+    child.stderr.on("data", show(process.stderr));
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => child.kill(signal));
+    child.once("error", (error) => resolve({ code: 1, end: `${name} could not be run: ${error.message}` }));
+    child.once("close", (code) => resolve({ code, end }));
+  });
+}
+
+/** The number before a word in the summary, such as ` 12 pass`; the last one, should a test print one of its own. */
+function count(summary, word) {
+  const matches = [...summary.matchAll(new RegExp(`^\\s*(\\d+) ${word}s?$`, "gm"))];
+  return Number(matches.at(-1)?.[1] ?? 0);
+}
+
+/** Whether an argument names files rather than an option of `bun test`. */
+const isPath = (parameter) => !parameter.startsWith("-") && (parameter.includes("/") || existsSync(join(root, parameter)));
+
+function testParameters(given) {
+  const paths = given.some(isPath) ? [] : folders.filter((folder) => existsSync(join(root, folder))).map((folder) => `./${folder}`);
+  const timeout = given.some((parameter) => parameter.startsWith("--timeout")) ? [] : ["--timeout", String(testTimeoutMs)];
+  return ["test", ...timeout, ...paths, ...given];
+}
+
+const types = await run("tsc", ["--noEmit", "-p", root]);
+const tests = await run("bun", testParameters(process.argv.slice(2)));
+
+const summary = tests.end.replaceAll(/\u001b\[[0-9;]*m/g, "");
+const passed = count(summary, "pass");
+const skipped = count(summary, "skip") + count(summary, "todo");
+const broken = count(summary, "fail") + count(summary, "error");
+// A run that ended badly without naming a test that failed has failed as a whole.
+const failed = (broken > 0 || tests.code === 0 ? broken : 1) + (types.code === 0 ? 0 : 1);
+
+if (types.code !== 0) console.error("tsc found errors; they stand above and count as one failed test");
+if (tests.code === null) console.error("bun test was ended by a signal");
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
