@@ -16,7 +16,7 @@ export function asEventStream(response: UpstreamResponse): UpstreamResponse {
     status: response.status,
     headers: response.headers,
     next,
-    readAll: (limitBytes) => response.readAll(limitBytes),
+    readText: (limitBytes) => response.readText(limitBytes),
     markContent: () => response.markContent(),
     expectEnd: () => response.expectEnd(),
     abort: () => response.abort(),

@@ -50,7 +50,7 @@ export async function sendTo(
 async function readFailure(response: UpstreamResponse): Promise<AttemptFailure> {
   // The refusal is known already: a body that stalls must not hold up the next candidate for long.
   response.markContent();
-  const text = await response.readAll(errorBytesMax).then((bytes) => Buffer.from(bytes).toString("utf8"), () => {
+  const text = await response.readText(errorBytesMax).catch(() => {
     response.abort();
     return "";
   });
@@ -77,7 +77,7 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
 export async function readWhole(response: UpstreamResponse): Promise<Whole> {
   const { status } = response;
   try {
-    return judgeText({ status, text: utf8Text(await readBody(response)) });
+    return judgeText({ status, text: await response.readText(wholeAnswerBytesMax) });
   } catch (error) {
     response.abort();
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
@@ -85,18 +85,6 @@ export async function readWhole(response: UpstreamResponse): Promise<Whole> {
     if (error instanceof RangeError) return { ok: false, failure: malformedAnswer(status, "the answer is nested too deeply") };
     throw error;
   }
-}
-
-/** Bytes as text, without copying them first. */
-const utf8Text = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-
-/** The whole body. From its first byte on it may not fall silent for longer than the idle timeout. */
-async function readBody(response: UpstreamResponse): Promise<Uint8Array> {
-  const first = await response.next();
-  if (first === undefined) return new Uint8Array(0);
-  response.markContent();
-  const rest = await response.readAll(wholeAnswerBytesMax);
-  return rest.byteLength === 0 ? first : Buffer.concat([first, rest]);
 }
 
 function judgeText({ status, text }: { status: number; text: string }): Whole {

@@ -9,10 +9,17 @@ export interface Origin {
   port: number;
 }
 
+/** A request as it goes over the wire. */
+export interface WireRequest {
+  text: string;
+  /** Its length in UTF-8. */
+  byteLength: number;
+}
+
 /** One request in flight on a connection; told what happens, in order. */
 export interface ExchangeListener {
   onHead(head: ResponseHead): void;
-  onBody(bytes: Uint8Array): void;
+  onBody(bytes: Buffer, start: number, end: number): void;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
 }
@@ -24,7 +31,7 @@ const socketHandlers = {
   handshake(socket: Socket<Connection>, success: boolean, error: Error | null): void {
     socket.data.onHandshake(success, error);
   },
-  data(socket: Socket<Connection>, bytes: Uint8Array): void {
+  data(socket: Socket<Connection>, bytes: Buffer): void {
     socket.data.onData(bytes);
   },
   drain(socket: Socket<Connection>): void {
@@ -78,7 +85,7 @@ export class Connection {
     this.release = release;
     this.parser = new ResponseParser({
       onHead: (head) => this.listener?.onHead(head),
-      onBody: (bytes) => this.listener?.onBody(bytes),
+      onBody: (bytes, start, end) => this.listener?.onBody(bytes, start, end),
       onEnd: (reusable) => this.complete(reusable),
     });
   }
@@ -116,7 +123,7 @@ export class Connection {
   }
 
   /** Sends one request, head and body already in wire form. */
-  send(wire: string | Uint8Array, listener: ExchangeListener): void {
+  send({ text, byteLength }: WireRequest, listener: ExchangeListener): void {
     this.listener = listener;
     this.responded = false;
     const socket = this.socket;
@@ -124,9 +131,9 @@ export class Connection {
       this.fail(new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }));
       return;
     }
-    const bytes = typeof wire === "string" ? Buffer.from(wire) : wire;
-    const written = socket.write(bytes);
-    if (written < bytes.byteLength) this.unsent = bytes.subarray(Math.max(0, written));
+    const written = socket.write(text);
+    // Bytes are made of the text only when the socket did not take it at once.
+    if (written < byteLength) this.unsent = Buffer.from(text).subarray(Math.max(0, written));
   }
 
   /** Trusts an idle connection no longer than the upstream's `Keep-Alive: timeout=N` says, with half a second to spare. */
@@ -189,7 +196,7 @@ export class Connection {
     }
   }
 
-  onData(bytes: Uint8Array): void {
+  onData(bytes: Buffer): void {
     if (this.listener === undefined) {
       // Bytes that nobody asked for: the peer broke the protocol, so the connection is worth nothing.
       this.destroy();

@@ -5,7 +5,8 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 /** Bytes that are pulled: undefined at the end, a rejection when they were cut. */
 export interface ByteSource {
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  readAll(limitBytes: number): Promise<Uint8Array>;
+  /** All of it as text (UTF-8). */
+  readText(limitBytes: number): Promise<string>;
 }
 
 const decoders: Record<string, () => Transform | Gunzip> = {
@@ -29,7 +30,7 @@ export function decodedBody(source: ByteSource, encoding: string): ByteSource {
     const step = await iterator.next();
     return step.done ? undefined : step.value;
   };
-  return { next, readAll: (limitBytes) => collect(next, limitBytes) };
+  return { next, readText: (limitBytes) => collectText(next, limitBytes) };
 }
 
 async function* encodedChunks(source: ByteSource, decoder: Transform): AsyncGenerator<Uint8Array> {
@@ -49,7 +50,7 @@ async function* encodedChunks(source: ByteSource, decoder: Transform): AsyncGene
   }
 }
 
-async function collect(next: () => Promise<Uint8Array | undefined>, limitBytes: number): Promise<Uint8Array> {
+async function collectText(next: () => Promise<Uint8Array | undefined>, limitBytes: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let size = 0;
   for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
@@ -59,5 +60,5 @@ async function collect(next: () => Promise<Uint8Array | undefined>, limitBytes: 
     }
     parts.push(chunk);
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(parts).toString("utf8");
 }

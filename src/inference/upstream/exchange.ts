@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import type { Connection, ExchangeListener } from "./connection.ts";
+import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
 import type { DeadlineWatch, Watched } from "./deadline-watch.ts";
 import type { ResponseHead } from "./response-parser.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
@@ -27,6 +27,21 @@ const faultText: Partial<Record<TransportFault, string>> = {
   total_timeout: "the upstream took too long to finish its answer",
 };
 
+/** Bytes of a body within the buffer that they came in; a view of them is made only where one is needed. */
+interface Piece {
+  bytes: Buffer;
+  start: number;
+  end: number;
+}
+
+function viewOf(piece: Piece): Uint8Array;
+function viewOf(piece: Piece | undefined): Uint8Array | undefined;
+function viewOf(piece: Piece | undefined): Uint8Array | undefined {
+  if (piece === undefined) return undefined;
+  const { bytes, start, end } = piece;
+  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
+}
+
 interface Waiter<T> {
   resolve(value: T): void;
   reject(failure: UpstreamFailure): void;
@@ -44,14 +59,14 @@ export class Exchange implements ExchangeListener, Watched {
   private readonly timeouts: ExchangeTimeouts;
   private readonly totalDeadlineMs: number;
   readonly onLasting: () => void;
-  private readonly chunks: Uint8Array[] = [];
+  private readonly pieces: Piece[] = [];
   private queuedBytes = 0;
   private ended = false;
   private failure: UpstreamFailure | undefined;
   private contentSeen = false;
   private endExpected = false;
   private headWaiter: Waiter<ResponseHead> | undefined;
-  private chunkWaiter: Waiter<Uint8Array | undefined> | undefined;
+  private pieceWaiter: Waiter<Piece | undefined> | undefined;
 
   constructor(options: { connection: Connection; watch: DeadlineWatch; clock: Clock; timeouts: ExchangeTimeouts; onLasting: () => void }) {
     this.connection = options.connection;
@@ -66,7 +81,7 @@ export class Exchange implements ExchangeListener, Watched {
   }
 
   /** Sends the request; settles with the head, or with the failure. */
-  start(wire: string | Uint8Array): Promise<ResponseHead> {
+  start(wire: WireRequest): Promise<ResponseHead> {
     return new Promise((resolve, reject) => {
       this.headWaiter = { resolve, reject };
       this.connection.send(wire, this);
@@ -92,37 +107,36 @@ export class Exchange implements ExchangeListener, Watched {
     this.deadlineMs = Math.min(this.totalDeadlineMs, this.clock.monotonicMs() + Math.min(endGraceMs, this.timeouts.idleMs));
   }
 
-  /** The next piece of the body; undefined at its end. Rejects with the failure that ended it. */
+  /** The next bytes of the body; undefined at its end. Rejects with the failure that ended it. */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
-    const chunk = this.chunks.shift();
-    if (chunk !== undefined) {
-      this.queuedBytes -= chunk.byteLength;
-      if (this.queuedBytes < queuedBytesLow && !this.ended) this.connection.resume();
-      return chunk;
-    }
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    if (this.ended) return undefined;
-    return new Promise((resolve, reject) => {
-      this.chunkWaiter = { resolve, reject };
-    });
+    const piece = this.nextPiece();
+    return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
   }
 
-  /** The whole body; rejects with `response_too_large` beyond the limit. */
-  async readAll(limitBytes: number): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
+  /**
+   * The whole body as text (UTF-8), which from its first byte on may not fall silent for longer than the
+   * idle timeout. Rejects with `response_too_large` beyond the limit.
+   */
+  async readText(limitBytes: number): Promise<string> {
+    const pieces: Piece[] = [];
     let size = 0;
     for (;;) {
-      const pulled = this.next();
-      const chunk = pulled instanceof Promise ? await pulled : pulled;
-      if (chunk === undefined) break;
-      size += chunk.byteLength;
+      const pulled = this.nextPiece();
+      const piece = pulled instanceof Promise ? await pulled : pulled;
+      if (piece === undefined) break;
+      if (size === 0) this.markContent();
+      size += piece.end - piece.start;
       if (size > limitBytes) {
         this.abort();
         throw new UpstreamFailure("response_too_large", `the answer is larger than ${limitBytes} bytes`, { sent: true });
       }
-      parts.push(chunk);
+      pieces.push(piece);
     }
-    return parts.length === 1 ? parts[0] as Uint8Array : Buffer.concat(parts);
+    const [first, second] = pieces;
+    if (first === undefined) return "";
+    // The usual answer comes in one piece, whose text is read without a view of its bytes.
+    if (second === undefined) return first.bytes.toString("utf8", first.start, first.end);
+    return Buffer.concat(pieces.map((piece) => viewOf(piece))).toString("utf8");
   }
 
   /** Gives up: the upstream's connection is closed and whoever waits hears `aborted`. */
@@ -137,25 +151,26 @@ export class Exchange implements ExchangeListener, Watched {
     this.headWaiter = undefined;
   }
 
-  onBody(bytes: Uint8Array): void {
-    if (bytes.byteLength === 0) return;
+  onBody(bytes: Buffer, start: number, end: number): void {
+    if (start === end) return;
     if (this.contentSeen && !this.endExpected) this.extendIdle();
-    if (this.chunkWaiter !== undefined) {
-      const waiter = this.chunkWaiter;
-      this.chunkWaiter = undefined;
-      waiter.resolve(bytes);
+    const piece: Piece = { bytes, start, end };
+    if (this.pieceWaiter !== undefined) {
+      const waiter = this.pieceWaiter;
+      this.pieceWaiter = undefined;
+      waiter.resolve(piece);
       return;
     }
-    this.chunks.push(bytes);
-    this.queuedBytes += bytes.byteLength;
+    this.pieces.push(piece);
+    this.queuedBytes += end - start;
     if (this.queuedBytes > queuedBytesHigh) this.connection.pause();
   }
 
   onEnd(): void {
     this.ended = true;
     this.watch.remove(this);
-    this.chunkWaiter?.resolve(undefined);
-    this.chunkWaiter = undefined;
+    this.pieceWaiter?.resolve(undefined);
+    this.pieceWaiter = undefined;
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -163,8 +178,8 @@ export class Exchange implements ExchangeListener, Watched {
     this.failure = failure;
     this.headWaiter?.reject(failure);
     this.headWaiter = undefined;
-    this.chunkWaiter?.reject(failure);
-    this.chunkWaiter = undefined;
+    this.pieceWaiter?.reject(failure);
+    this.pieceWaiter = undefined;
   }
 
   onDeadline(): void {
@@ -178,6 +193,20 @@ export class Exchange implements ExchangeListener, Watched {
     }
     const fault = nowMs >= this.totalDeadlineMs ? "total_timeout" : this.contentSeen ? "idle_timeout" : "first_token_timeout";
     this.breakOff(fault, faultText[fault] ?? fault);
+  }
+
+  private nextPiece(): Promise<Piece | undefined> | Piece | undefined {
+    const piece = this.pieces.shift();
+    if (piece !== undefined) {
+      this.queuedBytes -= piece.end - piece.start;
+      if (this.queuedBytes < queuedBytesLow && !this.ended) this.connection.resume();
+      return piece;
+    }
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    if (this.ended) return undefined;
+    return new Promise((resolve, reject) => {
+      this.pieceWaiter = { resolve, reject };
+    });
   }
 
   private extendIdle(): void {

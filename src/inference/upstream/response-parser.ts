@@ -9,7 +9,8 @@ export interface ResponseHead {
 /** What the parser reports, in order: one head, body bytes, one end. */
 export interface ResponseSink {
   onHead(head: ResponseHead): void;
-  onBody(bytes: Uint8Array): void;
+  /** Body bytes from `start` to `end` of a buffer that nobody else writes to; no view is made of them here. */
+  onBody(bytes: Buffer, start: number, end: number): void;
   /** The response is complete; `reusable` tells whether the connection may carry another request. */
   onEnd(reusable: boolean): void;
 }
@@ -63,18 +64,17 @@ export class ResponseParser {
     return this.state === "head" && this.pending === undefined;
   }
 
-  push(chunk: Uint8Array): void {
-    let bytes = this.pending === undefined
-      ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-      : Buffer.concat([this.pending, chunk]);
+  push(chunk: Buffer): void {
+    const bytes = this.pending === undefined ? chunk : Buffer.concat([this.pending, chunk]);
     this.pending = undefined;
-    while (bytes.length > 0) {
-      const used = this.step(bytes);
-      if (used < 0) {
-        this.pending = bytes;
+    let position = 0;
+    while (position < bytes.length) {
+      const next = this.step(bytes, position);
+      if (next < 0) {
+        this.pending = position === 0 ? bytes : bytes.subarray(position);
         return;
       }
-      bytes = bytes.subarray(used);
+      position = next;
     }
   }
 
@@ -85,27 +85,27 @@ export class ResponseParser {
     return true;
   }
 
-  /** Consumes from the front; -1 asks for more bytes. */
-  private step(bytes: Buffer): number {
+  /** Consumes from a position on and tells where it stopped; -1 asks for more bytes. */
+  private step(bytes: Buffer, from: number): number {
     switch (this.state) {
-      case "head": return this.readHead(bytes);
-      case "length": return this.readCounted(bytes, "done");
-      case "chunk-size": return this.readChunkSize(bytes);
-      case "chunk-data": return this.readCounted(bytes, "chunk-end");
-      case "chunk-end": return this.readChunkEnd(bytes);
-      case "trailer": return this.readTrailer(bytes);
-      case "until-close": this.sink.onBody(bytes); return bytes.length;
+      case "head": return this.readHead(bytes, from);
+      case "length": return this.readCounted(bytes, from);
+      case "chunk-size": return this.readChunkSize(bytes, from);
+      case "chunk-data": return this.readCounted(bytes, from);
+      case "chunk-end": return this.readChunkEnd(bytes, from);
+      case "trailer": return this.readTrailer(bytes, from);
+      case "until-close": this.sink.onBody(bytes, from, bytes.length); return bytes.length;
       case "done": throw malformed("bytes after the end of the response");
     }
   }
 
-  private readHead(bytes: Buffer): number {
-    const end = bytes.indexOf(headEnd);
+  private readHead(bytes: Buffer, from: number): number {
+    const end = bytes.indexOf(headEnd, from);
     if (end < 0) {
-      if (bytes.length > maxHeadBytes) throw malformed("the response head is too long");
+      if (bytes.length - from > maxHeadBytes) throw malformed("the response head is too long");
       return -1;
     }
-    const head = parseHead(bytes.toString("latin1", 0, end));
+    const head = parseHead(bytes.toString("latin1", from, end));
     if (head.status >= 100 && head.status < 200) return end + 4;
     this.chooseBody(head);
     this.sink.onHead(head);
@@ -132,24 +132,24 @@ export class ResponseParser {
     this.state = "length";
   }
 
-  private readCounted(bytes: Buffer, next: "done" | "chunk-end"): number {
-    const count = Math.min(bytes.length, this.remaining);
-    this.remaining -= count;
-    this.sink.onBody(count === bytes.length ? bytes : bytes.subarray(0, count));
+  private readCounted(bytes: Buffer, from: number): number {
+    const end = Math.min(bytes.length, from + this.remaining);
+    this.remaining -= end - from;
+    this.sink.onBody(bytes, from, end);
     if (this.remaining === 0) {
-      if (next === "done") this.finish(this.keepAlive);
-      else this.state = next;
+      if (this.state === "length") this.finish(this.keepAlive);
+      else this.state = "chunk-end";
     }
-    return count;
+    return end;
   }
 
-  private readChunkSize(bytes: Buffer): number {
-    const end = bytes.indexOf(10);
+  private readChunkSize(bytes: Buffer, from: number): number {
+    const end = bytes.indexOf(10, from);
     if (end < 0) {
-      if (bytes.length > 1024) throw malformed("the chunk size line is too long");
+      if (bytes.length - from > 1024) throw malformed("the chunk size line is too long");
       return -1;
     }
-    const line = bytes.toString("latin1", 0, end);
+    const line = bytes.toString("latin1", from, end);
     const size = Number.parseInt(line, 16);
     if (!/^[0-9a-f]{1,12}[ \t]*(?:;.*)?\r?$/i.test(line)) throw malformed("a chunk size that is not hexadecimal");
     this.remaining = size;
@@ -157,21 +157,21 @@ export class ResponseParser {
     return end + 1;
   }
 
-  private readChunkEnd(bytes: Buffer): number {
-    if (bytes[0] === 13 && bytes.length < 2) return -1;
-    const length = bytes[0] === 13 ? 2 : 1;
-    if (bytes[length - 1] !== 10) throw malformed("a chunk longer than its size");
+  private readChunkEnd(bytes: Buffer, from: number): number {
+    if (bytes[from] === 13 && bytes.length - from < 2) return -1;
+    const lineEnd = bytes[from] === 13 ? from + 1 : from;
+    if (bytes[lineEnd] !== 10) throw malformed("a chunk longer than its size");
     this.state = "chunk-size";
-    return length;
+    return lineEnd + 1;
   }
 
-  private readTrailer(bytes: Buffer): number {
-    const end = bytes.indexOf(10);
+  private readTrailer(bytes: Buffer, from: number): number {
+    const end = bytes.indexOf(10, from);
     if (end < 0) {
-      if (bytes.length > maxHeadBytes) throw malformed("the trailer is too long");
+      if (bytes.length - from > maxHeadBytes) throw malformed("the trailer is too long");
       return -1;
     }
-    if (end === 0 || (end === 1 && bytes[0] === 13)) this.finish(this.keepAlive);
+    if (end === from || (end === from + 1 && bytes[from] === 13)) this.finish(this.keepAlive);
     return end + 1;
   }
 

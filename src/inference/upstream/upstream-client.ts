@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import type { Connection, Origin } from "./connection.ts";
+import type { Connection, Origin, WireRequest } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody, type ByteSource } from "./content-encoding.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
@@ -32,7 +32,8 @@ export interface UpstreamResponse {
   headers: ResponseHead["headers"];
   /** The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`. */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  readAll(limitBytes: number): Promise<Uint8Array>;
+  /** The whole decoded body as text; rejects with an `UpstreamFailure`. */
+  readText(limitBytes: number): Promise<string>;
   /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
   markContent(): void;
   /** Tells that everything was said: the answer is given up unless it ends soon. */
@@ -46,7 +47,7 @@ export function upstreamTarget(url: string, headers: Readonly<Record<string, str
   const secure = protocol === "https:";
   const origin = { secure, host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? (secure ? 443 : 80) : Number(port) };
   const lines = Object.entries(headers).map(([name, value]) => {
-    if (/[\r\n\0]/.test(name + value)) throw new TypeError(`header ${name} holds a line break`);
+    if (!/^[\t\x20-\x7e]*$/.test(name + value)) throw new TypeError(`header ${name} holds a character that no header can carry`);
     return `${name}: ${value}\r\n`;
   });
   const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${lines.join("")}`;
@@ -110,7 +111,7 @@ export class UpstreamClient {
     });
   }
 
-  private async answer(exchange: Exchange, wire: string | Uint8Array, request: UpstreamRequest): Promise<UpstreamResponse> {
+  private async answer(exchange: Exchange, wire: WireRequest, request: UpstreamRequest): Promise<UpstreamResponse> {
     request.lifeline.attach(exchange);
     const head = await exchange.start(wire);
     const body = bodyOf(exchange, head.headers["content-encoding"]);
@@ -118,7 +119,7 @@ export class UpstreamClient {
       status: head.status,
       headers: head.headers,
       next: () => body.next(),
-      readAll: (limitBytes) => body.readAll(limitBytes),
+      readText: (limitBytes) => body.readText(limitBytes),
       markContent: () => exchange.markContent(),
       expectEnd: () => exchange.expectEnd(),
       abort: () => exchange.abort(),
@@ -139,7 +140,9 @@ function bodyOf(exchange: Exchange, encoding: string | undefined): ByteSource {
   }
 }
 
-/** Small requests travel as one string; large ones as bytes, so that a partial write can go on. */
-function requestWire({ target, body }: UpstreamRequest): string | Uint8Array {
-  return `${target.headPrefix}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+function requestWire({ target, body }: UpstreamRequest): WireRequest {
+  const bodyBytes = Buffer.byteLength(body);
+  const head = `${target.headPrefix}content-length: ${bodyBytes}\r\n\r\n`;
+  // A head has ASCII only, so its length in bytes is its length.
+  return { text: head + body, byteLength: head.length + bodyBytes };
 }
