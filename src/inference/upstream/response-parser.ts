@@ -53,6 +53,7 @@ export class ResponseParser {
   private pending: Buffer | undefined;
   private remaining = 0;
   private keepAlive = true;
+  private complete = false;
   private readonly sink: ResponseSink;
 
   constructor(sink: ResponseSink) {
@@ -75,6 +76,7 @@ export class ResponseParser {
         return;
       }
       position = next;
+      if (this.complete) return this.tellEnd(position === bytes.length);
     }
   }
 
@@ -82,6 +84,7 @@ export class ResponseParser {
   end(): boolean {
     if (this.state !== "until-close") return false;
     this.finish(false);
+    this.tellEnd(true);
     return true;
   }
 
@@ -177,6 +180,16 @@ export class ResponseParser {
 
   private finish(reusable: boolean): void {
     this.state = reusable ? "head" : "done";
-    this.sink.onEnd(reusable);
+    this.complete = true;
+  }
+
+  /**
+   * Nothing was asked for yet that could be answered next, so bytes behind the end are nobody's: they are
+   * dropped and the connection with them, lest they be taken for the answer to another request.
+   */
+  private tellEnd(isLastByte: boolean): void {
+    this.complete = false;
+    if (!isLastByte) this.state = "done";
+    this.sink.onEnd(this.state === "head");
   }
 }

@@ -49,7 +49,7 @@ describe("JSON that is nested 100,000 deep breaks nothing", () => {
       const startedMs = performance.now();
       const reply = await send(text);
       expect([reply.status, at(reply.events[0], "error.metadata.fault")]).toEqual([status, status === 200 ? undefined : "client"]);
-      expect(performance.now() - startedMs).toBeLessThan(1_000);
+      expect(performance.now() - startedMs).toBeLessThan(3_000);
       expect((await scene.gateway.get("/credits")).status).toBe(200);
     });
   }

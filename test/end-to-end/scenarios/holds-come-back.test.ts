@@ -4,11 +4,11 @@ import { faults, type FaultName } from "../../support/upstream/faults.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { at } from "./support/at.ts";
 import { costsIn, errorsIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
-import { chatRequest, hastyTimeouts, startScene, type Scene } from "./support/scene.ts";
+import { chatRequest, shortTimeouts, startScene, type Scene } from "./support/scene.ts";
 
 let scene: Scene;
 beforeEach(async () => {
-  scene = await startScene({ acme: { timeouts_ms: hastyTimeouts } });
+  scene = await startScene({ acme: { timeouts_ms: shortTimeouts } });
 });
 afterEach(() => scene.end());
 
@@ -24,7 +24,7 @@ const exits: readonly (readonly [exit: string, changes: Record<string, unknown>,
   ["refused for its routing", { provider: { only: ["nobody"] } }, undefined, 404],
   ["refused by the provider", {}, "400", 400],
   ["no connection", {}, "closes before answering", 502],
-  ["timed out before the head", {}, "never answers", 504],
+  ["timed out before the head", { stream: true }, "never answers", 504],
   ["timed out before content", { stream: true }, "stall before content", 504],
   ["timed out after content", { stream: true }, "stall mid-stream", 200],
   ["cut after content", { stream: true }, "cut mid-stream", 200],

@@ -7,14 +7,14 @@ import { openaiChatWire as wire } from "../../support/upstream/openai-chat-wire.
 import { startLeavingClient } from "./support/leaving-client.ts";
 import { readReply } from "./support/chat-reply.ts";
 import { eventually } from "./support/eventually.ts";
-import { chatRequest, hastyTimeouts, startScene, type Scene } from "./support/scene.ts";
+import { chatRequest, shortTimeouts, startScene, type Scene } from "./support/scene.ts";
 
 let scene: Scene;
 afterEach(() => scene.end());
 
 /** Prices so far apart that the draw by the inverse square of price always falls on acme while it is primary. */
 const entry = (id: string, baseUrl: string, price: string) => provider({
-  id, base_url: baseUrl, dialect: "openai-chat", api_key: "k", timeouts_ms: { ...hastyTimeouts, connect: 1_000 },
+  id, base_url: baseUrl, dialect: "openai-chat", api_key: "k", timeouts_ms: shortTimeouts,
   models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
 });
 const start = async (): Promise<void> => {

@@ -45,7 +45,7 @@ describe("a bound strikes once it is reached, and no sooner", () => {
       const { reply, ms } = await ask(limits, script, stream);
       const [limitMs = 0] = Object.values(limits);
       const code = name.includes("error") ? "upstream_error" : "upstream_timeout";
-      expect(ms).toBeWithin(limitMs * 0.95, limitMs + 1_000);
+      expect(ms).toBeWithin(limitMs * 0.95, limitMs + 2_000);
       expect(errorsIn(reply)).toMatchObject([{ code, metadata: { fault: "upstream" } }]);
       expect([reply.status, saidIn(reply) !== ""]).toEqual([delivered ? 200 : code === "upstream_timeout" ? 504 : 502, delivered]);
       expect((await settledRows(scene.gateway)).map(({ status }) => status)).toEqual(delivered ? ["cut"] : []);
@@ -76,7 +76,7 @@ describe("an answer that has finished ends soon, whatever its provider still sen
   for (const [name, rest] of openEnds) {
     test(name, async () => {
       const { reply, ms } = await ask({ idle: 80 }, [head(), ...wire.opening, ...wire.content, ...rest]);
-      expect(ms).toBeLessThan(1_000);
+      expect(ms).toBeLessThan(3_000);
       expect([saidIn(reply), errorsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 1]);
       expect(await settledRows(scene.gateway)).toMatchObject([{ status: "completed", finishReason: "stop" }]);
     });

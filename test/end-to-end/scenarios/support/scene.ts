@@ -4,8 +4,11 @@ import { acme, provider, startGateway, type TestGateway } from "../../../support
 import { startFaultUpstream, type FaultUpstream } from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "./expect-sound-books.ts";
 
-/** Timeouts that are over before a test is, for upstreams that stall. */
+/** Timeouts that are over soon, for providers that never do anything but stall. */
 export const hastyTimeouts = { connect: 60, first_token: 60, idle: 60, total: 150 };
+
+/** Timeouts that are over before a test is and that a healthy answer stays below on a busy machine. */
+export const shortTimeouts = { connect: 1_000, first_token: 300, idle: 300, total: 2_000 };
 
 /** A gateway before two upstreams; both serve `acme/large`, acme for a little less. */
 export interface Scene {
