@@ -1,3 +1,4 @@
+import { brand } from "../platform/lib/brand.ts";
 import { editMembers, scanMembers } from "../platform/lib/json-members.ts";
 import type { FrameSource } from "../platform/lib/frame-source.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
@@ -203,7 +204,7 @@ export class ChatStream implements FrameSource {
     ]);
     if (!Array.isArray(chunk.choices)) edits.set("choices", "[]");
     if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
-      edits.set("service_metadata", this.options.metadataText(settled));
+      edits.set(brand.metadataKey, this.options.metadataText(settled));
       this.meter.metadataShown = true;
     }
     return editMembers(text, edits);
@@ -246,7 +247,7 @@ export class ChatStream implements FrameSource {
     const usage = this.meter.costShown
       ? ""
       : `,"usage":${pricedUsageText({ original: undefined, metered: this.meter.metered(), chargedNano: settled.chargedNano })}`;
-    return `${usage},"service_metadata":${this.options.metadataText(settled)}`;
+    return `${usage},"${brand.metadataKey}":${this.options.metadataText(settled)}`;
   }
 
   /** A frame that the upstream did not send. */
