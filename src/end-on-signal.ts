@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Server } from "bun";
 import type { App } from "./app.ts";
 import { announceClosing } from "./http/announce-closing.ts";
+import { systemClock } from "./platform/lib/clock.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
 
 /** How long requests that are under way may take to finish after SIGTERM. */
@@ -10,16 +11,23 @@ const drainGraceMs = 30_000;
 /** How long clients are told to leave before idle connections are closed under them; busy ones hear it with their next answer. */
 const closingNoticeMs = 250;
 
+/** Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start` passes it on once more. */
+const sameSignalMs = 200;
+
 /** How long requests that were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
 
 /** Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on the second without waiting. */
 export function endOnSignal(app: App, { server, logger }: { server: Server<undefined>; logger: Logger }): void {
   const impatience = new AbortController();
-  let draining = false;
+  let firstMs: number | undefined;
   const onSignal = (): void => {
-    if (draining) return impatience.abort();
-    draining = true;
+    const nowMs = systemClock.monotonicMs();
+    if (firstMs !== undefined) {
+      if (nowMs - firstMs > sameSignalMs) impatience.abort();
+      return;
+    }
+    firstMs = nowMs;
     drain(app, { server, logger, impatience }).then(() => process.exit(0), (error: unknown) => {
       logger.error({ err: error }, "the end was not in good order");
       process.exit(1);

@@ -165,6 +165,21 @@ describe("SIGTERM", () => {
     await reader?.cancel().catch(() => undefined);
   });
 
+  test("counts signals that come together as one, as a terminal and npm send them", async () => {
+    const { script, gate } = gatedStream();
+    upstream.enqueue(script);
+    const stream = await postChat(gateway, { stream: true });
+    await gate.reached;
+    gateway.child.kill("SIGINT");
+    gateway.child.kill("SIGTERM");
+    await gateway.stderrHas(draining);
+    gate.open();
+    const text = await stream.text();
+    expect(text.trimEnd()).toEndWith("data: [DONE]");
+    expect(await gateway.child.exited).toBe(0);
+    expect(await standingCharges()).toEqual(chargeIn(text));
+  });
+
   test("charges a stream whose client has left while the provider is read on", async () => {
     await gateway.kill9();
     gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"), environment: bootstrapVariables });

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { endProcesses, runProcess, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
 import { at } from "../api/at.ts";
 
+const root = join(import.meta.dir, "..", "..", "..");
 const hasCurl = Bun.which("curl") !== null;
 const hasIpv6 = Object.values(networkInterfaces()).flat().some((each) => each?.address === "::1");
 const keyLine = /^First key \(shown this once\): (sk-svc-v1-\S+)$/;
@@ -89,6 +92,28 @@ describe("a start", () => {
     const lines = second.stderrText.split("\n").filter((line) => line !== "");
     expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
     expect(second.stdoutLines.every((line) => /^(Switchyard |No provider |Try it: |switchyard ready )/.test(line))).toBe(true);
+  });
+});
+
+/** `npm start` installs what is missing first; a test is not the place for that. */
+const isInstalled = ((): boolean => {
+  const stamp = join(root, "node_modules", ".switchyard-lock");
+  const lock = new Bun.CryptoHasher("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === lock;
+})();
+
+describe("npm start", () => {
+  test.skipIf(Bun.which("npm") === null || !isInstalled)("serves, and ends well when it is asked to", async () => {
+    const empty = join(temporaryDirectory(), "empty.yaml");
+    await Bun.write(empty, "");
+    const gateway = await startProcess({ command: ["npm", "--prefix", root, "--silent", "start"], environment: { SWITCHYARD_CONFIG: empty } });
+    try {
+      expect(gateway.stdoutLines.at(-1)).toBe(`switchyard ready ${gateway.url}`);
+      expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    } finally {
+      expect(await gateway.terminate()).toBe(0);
+    }
+    expect(gateway.stderrText).toContain('"msg":"drained"');
   });
 });
 
