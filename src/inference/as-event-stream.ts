@@ -5,9 +5,9 @@ import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 const wholeAnswerBytesMax = 64 * 1024 * 1024;
 
 /**
- * The answer to a request for a stream, as one. Some servers answer with a whole completion or with an
- * error as JSON all the same: that is told again as events (wire.md C46). What is labelled or begins as
- * a stream goes through as it comes.
+ * The answer to a request for a stream, as one. Some servers answer with a whole completion or with
+ * an error as JSON all the same: that is told again as events (litellm#25492). What is labelled or
+ * begins as a stream goes through as it comes.
  */
 export function asEventStream(response: UpstreamResponse): UpstreamResponse {
   if (/^text\/event-stream/i.test(response.headers["content-type"] ?? "")) return response;
@@ -33,7 +33,9 @@ function eventBytes(response: UpstreamResponse): () => Promise<Uint8Array | unde
       head.push(chunk);
       const text = Buffer.concat(head).toString("utf8").trimStart();
       if (text === "" || text === "\uFEFF") continue;
-      return /^[{[]/.test(text) ? Buffer.from(eventsOf(await readRest(response, head))) : Buffer.concat(head);
+      return /^[{[]/.test(text)
+        ? Buffer.from(eventsOf(await readRest(response, head)))
+        : Buffer.concat(head);
     }
     return undefined;
   };
@@ -44,7 +46,11 @@ async function readRest(response: UpstreamResponse, head: Uint8Array[]): Promise
   for (let chunk = await response.next(); chunk !== undefined; chunk = await response.next()) {
     size += chunk.byteLength;
     if (size > wholeAnswerBytesMax) {
-      throw new UpstreamFailure("response_too_large", `the answer is larger than ${wholeAnswerBytesMax} bytes`, { sent: true });
+      throw new UpstreamFailure(
+        "response_too_large",
+        `the answer is larger than ${wholeAnswerBytesMax} bytes`,
+        { sent: true },
+      );
     }
     head.push(chunk);
   }
@@ -56,7 +62,10 @@ interface WholeChoice {
   finish_reason?: unknown;
 }
 
-/** Events that say what a JSON body says; what cannot be read becomes an event that cannot be read either. */
+/**
+ * Events that say what a JSON body says; what cannot be read becomes an event that cannot be read
+ * either.
+ */
 function eventsOf(text: string): string {
   let body: unknown;
   try {
@@ -65,19 +74,35 @@ function eventsOf(text: string): string {
   } catch {
     return `data: ${text.replace(/[\r\n]+/g, " ").trimStart()}\n\n`;
   }
-  const { choices, usage, ...envelope } = Object(body) as { choices?: unknown; usage?: unknown } & Record<string, unknown>;
+  const { choices, usage, ...envelope } = Object(body) as {
+    choices?: unknown;
+    usage?: unknown;
+  } & Record<string, unknown>;
   if (!Array.isArray(choices)) return event(body);
   const chunk = { ...envelope, object: "chat.completion.chunk" };
   const whole = choices.map((choice) => Object(choice) as WholeChoice);
-  const deltas = whole.map(({ message, ...choice }, index) => ({ index, ...choice, delta: deltaOf(message), finish_reason: null }));
-  const finishes = whole.map(({ message: _, finish_reason: reason, ...choice }, index) => ({ index, ...choice, delta: {}, finish_reason: reason }));
+  const deltas = whole.map(({ message, ...choice }, index) => ({
+    index,
+    ...choice,
+    delta: deltaOf(message),
+    finish_reason: null,
+  }));
+  const finishes = whole.map(({ message: _, finish_reason: reason, ...choice }, index) => ({
+    index,
+    ...choice,
+    delta: {},
+    finish_reason: reason,
+  }));
   const usageEvent = usage === undefined ? "" : event({ ...chunk, choices: [], usage });
   return `${event({ ...chunk, choices: deltas })}${event({ ...chunk, choices: finishes })}${usageEvent}data: [DONE]\n\n`;
 }
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 
-/** A message as the one delta that says it all; tool calls get the index that streams number them by. */
+/**
+ * A message as the one delta that says it all; tool calls get the index that streams number them
+ * by.
+ */
 function deltaOf(message: WholeChoice["message"]): unknown {
   const calls = message?.tool_calls;
   if (!Array.isArray(calls)) return message ?? {};

@@ -1,25 +1,43 @@
-import { totalInputTokens, totalOutputTokens, type MeteredUsage, type Usage } from "./canonical/usage.ts";
+import {
+  totalInputTokens,
+  totalOutputTokens,
+  type MeteredUsage,
+  type Usage,
+} from "./canonical/usage.ts";
 import type { Candidate } from "./routing/candidate.ts";
 
 /** The window that is assumed where the catalog names none: that of the largest models. */
 const windowTokensDefault = 2_000_000;
 
 /**
- * A count so many times the model's window is no count of tokens. Less than that may be: catalogs are
- * late, and a window that was raised must not make requests cheaper.
+ * A count so many times the model's window is no count of tokens. Less than that may be: catalogs
+ * are late, and a window that was raised must not make requests cheaper.
  */
 const absurdWindows = 10;
 
-const inputParts = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens"] as const;
-const outputParts = ["outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
+const inputParts = [
+  "inputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWriteOneHourTokens",
+  "inputAudioTokens",
+  "inputImageTokens",
+] as const;
+const outputParts = [
+  "outputTokens",
+  "reasoningTokens",
+  "outputAudioTokens",
+  "outputImageTokens",
+] as const;
 
 /** Tokens that a candidate can take in, and can give out, in one request. */
 export const windowTokensOf = ({ route, model }: Candidate): number =>
   route.contextLength || model.contextLength || windowTokensDefault;
 
 /**
- * Usage that the model could have had: where a provider reports many times what fits its window, the
- * counts are cut to the window and flagged, so that no balance is emptied by a provider's error.
+ * Usage that the model could have had: where a provider reports many times what fits its window,
+ * the counts are cut to the window and flagged, so that no balance is emptied by a provider's
+ * error.
  */
 export function boundUsage(metered: MeteredUsage, windowTokens: number): MeteredUsage {
   const { usage } = metered;

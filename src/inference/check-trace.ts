@@ -4,13 +4,17 @@ import { GatewayError } from "../platform/lib/errors.ts";
 const traceCharactersMax = 8_192;
 
 /**
- * Refuses a `trace` that cannot be kept. It is stored with the record of the charge, so one that is too
- * large or nested too deeply to be written would keep its request from being charged at all.
+ * Refuses a `trace` that cannot be kept. It is stored with the record of the charge, so one that is
+ * too large or nested too deeply to be written would keep its request from being charged at all.
  */
 export function checkTrace(trace: unknown): void {
   if (trace === undefined || trace === null) return;
   if (lengthOf(trace) <= traceCharactersMax) return;
-  throw new GatewayError("bad_request", `trace: may have at most ${traceCharactersMax} characters of JSON. Send ids and names, not payloads.`, { param: "trace" });
+  throw new GatewayError(
+    "bad_request",
+    `trace: may have at most ${traceCharactersMax} characters of JSON. Send ids and names, not payloads.`,
+    { param: "trace" },
+  );
 }
 
 function lengthOf(value: unknown): number {

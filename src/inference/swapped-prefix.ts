@@ -6,8 +6,14 @@ export interface SwappedPrefix {
   to: string;
 }
 
-/** The text before `choices`, as it is and as the client gets it; undefined where id or model stand elsewhere. */
-export function swappedPrefix(data: string, edits: ReadonlyMap<string, string>): SwappedPrefix | undefined {
+/**
+ * The text before `choices`, as it is and as the client gets it; undefined where id or model stand
+ * elsewhere.
+ */
+export function swappedPrefix(
+  data: string,
+  edits: ReadonlyMap<string, string>,
+): SwappedPrefix | undefined {
   const members = scanMembers(data);
   const index = members.findIndex((member) => member.key === "choices");
   const choices = members[index];
@@ -16,5 +22,8 @@ export function swappedPrefix(data: string, edits: ReadonlyMap<string, string>):
   const leading = new Set(members.slice(0, index).map((member) => member.key));
   if (!leading.has("id") || !leading.has("model")) return undefined;
   const head = editMembers(`${data.slice(0, last.valueEnd)}}`, edits);
-  return { from: data.slice(0, choices.keyStart), to: head.slice(0, -1) + data.slice(last.valueEnd, choices.keyStart) };
+  return {
+    from: data.slice(0, choices.keyStart),
+    to: head.slice(0, -1) + data.slice(last.valueEnd, choices.keyStart),
+  };
 }

@@ -1,8 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
-import { chatChunks, chatCompletion, type StreamedChatAnswer } from "../../support/upstream/openai-chat-fixtures.ts";
+import {
+  chatChunks,
+  chatCompletion,
+  type StreamedChatAnswer,
+} from "../../support/upstream/openai-chat-fixtures.ts";
 import { json, split, sse, stream, type Script } from "../../support/upstream/steps.ts";
-import { costsIn, errorsIn, finishesIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
+import {
+  costsIn,
+  errorsIn,
+  finishesIn,
+  readReply,
+  saidIn,
+  type ChatReply,
+} from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 import { settledRows } from "./support/settled-rows.ts";
@@ -20,7 +31,8 @@ const ask = async (script: Script, changes: Record<string, unknown>): Promise<Ch
   return readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
 };
 
-const events = (answer: StreamedChatAnswer) => stream([...chatChunks({ text: [], ...answer }).map((chunk) => sse(chunk)), sse("[DONE]")]);
+const events = (answer: StreamedChatAnswer) =>
+  stream([...chatChunks({ text: [], ...answer }).map((chunk) => sse(chunk)), sse("[DONE]")]);
 
 /** Answers that end well and say nothing. The provider may report usage; nobody pays for it. */
 const empty: readonly (readonly [name: string, streamed: boolean, script: Script])[] = [
@@ -30,12 +42,20 @@ const empty: readonly (readonly [name: string, streamed: boolean, script: Script
   ["usage on the finish, all in one segment", true, [split([], events({ usageOn: "finish" }))]],
   ["usage on every chunk, all in one segment", true, [split([], events({ usageOn: "every" }))]],
   ["no usage, all in one segment", true, [split([], events({ usageOn: "never" }))]],
-  ["finished for tool calls, without any", true, [split([], events({ finishReason: "tool_calls" }))]],
+  [
+    "finished for tool calls, without any",
+    true,
+    [split([], events({ finishReason: "tool_calls" }))],
+  ],
   ["no finish, only [DONE]", true, [split([], events({ finishReason: null }))]],
   ["whole with null content", false, json(chatCompletion({ text: null }))],
   ["whole with empty content", false, json(chatCompletion({ text: "" }))],
   ["whole without choices", false, json({ ...chatCompletion(), choices: [] })],
-  ["whole with reasoning and nothing else", false, json(chatCompletion({ text: null, reasoning: "hm" }))],
+  [
+    "whole with reasoning and nothing else",
+    false,
+    json(chatCompletion({ text: null, reasoning: "hm" })),
+  ],
 ];
 
 describe("an answer without content is the provider's failure: the next one serves, and it alone is paid", () => {
@@ -45,26 +65,52 @@ describe("an answer without content is the provider's failure: the next one serv
       const reply = await ask(script, { stream: streamed });
       expect([reply.status, saidIn(reply), errorsIn(reply)]).toEqual([200, "from the backup", []]);
       expect([costsIn(reply), reply.doneCount]).toEqual([[0.000032], streamed ? 1 : 0]);
-      expect((await settledRows(scene.gateway)).slice(before)).toMatchObject([{ provider: "backup", costNano: 32_000n }]);
+      expect((await settledRows(scene.gateway)).slice(before)).toMatchObject([
+        { provider: "backup", costNano: 32_000n },
+      ]);
       expect(await scene.gateway.metrics.text()).not.toMatch(/open_streams -/);
     });
   }
 });
 
 /** Ends that tell the client something although nothing was said. */
-const telling: readonly (readonly [name: string, streamed: boolean, finish: string, script: Script])[] = [
+const telling: readonly (readonly [
+  name: string,
+  streamed: boolean,
+  finish: string,
+  script: Script,
+])[] = [
   ["the cap was reached", true, "length", events({ finishReason: "length" })],
-  ["the cap was reached, all in one segment", true, "length", [split([], events({ finishReason: "length" }))]],
+  [
+    "the cap was reached, all in one segment",
+    true,
+    "length",
+    [split([], events({ finishReason: "length" }))],
+  ],
   ["the content was filtered", true, "content_filter", events({ finishReason: "content_filter" })],
-  ["the cap was reached, whole", false, "length", json(chatCompletion({ text: "", finishReason: "length" }))],
-  ["the content was filtered, whole", false, "content_filter", json(chatCompletion({ text: null, finishReason: "content_filter" }))],
+  [
+    "the cap was reached, whole",
+    false,
+    "length",
+    json(chatCompletion({ text: "", finishReason: "length" })),
+  ],
+  [
+    "the content was filtered, whole",
+    false,
+    "content_filter",
+    json(chatCompletion({ text: null, finishReason: "content_filter" })),
+  ],
 ];
 
 describe("an answer without content that says why is served and paid", () => {
   for (const [name, streamed, finish, script] of telling) {
     test(name, async () => {
       const reply = await ask(script, { stream: streamed });
-      expect([reply.status, finishesIn(reply), costsIn(reply)]).toEqual([200, [finish], [0.000016]]);
+      expect([reply.status, finishesIn(reply), costsIn(reply)]).toEqual([
+        200,
+        [finish],
+        [0.000016],
+      ]);
       expect(reply.headers.get("x-service-provider-chain")).toBe("acme");
     });
   }

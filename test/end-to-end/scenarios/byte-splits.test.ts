@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { body, end, head, split, sse, type BodyStep, type WireStep } from "../../support/upstream/steps.ts";
+import {
+  body,
+  end,
+  head,
+  split,
+  sse,
+  type BodyStep,
+  type WireStep,
+} from "../../support/upstream/steps.ts";
 import { WireWriter } from "../../support/upstream/wire-writer.ts";
 import { readReply, saidIn } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
@@ -30,22 +38,33 @@ const withLineEnds = (lineEnd: string): BodyStep[] =>
 
 /** The same answer in several forms; wherever they are cut must make no difference. */
 const forms: Record<string, readonly BodyStep[]> = {
-  "LF": events,
+  LF: events,
   "comments between events": [comment, ...events.flatMap((event) => [event, comment])],
-  "CRLF": withLineEnds("\r\n"),
+  CRLF: withLineEnds("\r\n"),
   "lone CR": withLineEnds("\r"),
   "no blank line at the end": [...events.slice(0, -1), body("data: [DONE]")],
-  "event names, ids and retry times": [body("retry: 5\n\n"), ...events.map((event) => body(`id: 1\nevent: message\n${Buffer.from(event.bytes).toString("utf8")}`))],
+  "event names, ids and retry times": [
+    body("retry: 5\n\n"),
+    ...events.map((event) =>
+      body(`id: 1\nevent: message\n${Buffer.from(event.bytes).toString("utf8")}`),
+    ),
+  ],
 };
 
 /** The answer without what differs from one request to the next. */
-const steady = (raw: string): string => raw
-  .replace(/"chatcmpl-[0-9a-f]{32}"/g, '"id"')
-  .replace(/"service_metadata":\{.*\}\}/, '"service_metadata":{}}');
+const steady = (raw: string): string =>
+  raw
+    .replace(/"chatcmpl-[0-9a-f]{32}"/g, '"id"')
+    .replace(/"service_metadata":\{.*\}\}/, '"service_metadata":{}}');
 
-async function answerTo(steps: readonly WireStep[], at: readonly number[] | "every-byte"): Promise<string> {
+async function answerTo(
+  steps: readonly WireStep[],
+  at: readonly number[] | "every-byte",
+): Promise<string> {
   scene.acme.enqueue([split(at, steps)]);
-  const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream: true })));
+  const reply = await readReply(
+    await scene.gateway.post("/chat/completions", chatRequest({ stream: true })),
+  );
   expect([reply.status, saidIn(reply), reply.doneCount]).toEqual([200, texts.join(""), 1]);
   return steady(reply.raw);
 }
@@ -57,13 +76,17 @@ function wireLengthOf(steps: readonly WireStep[]): number {
 
 describe("wherever a stream is cut into segments, head and framing included, the client gets the same bytes", () => {
   for (const [name, form] of Object.entries(forms)) {
-    test(name, async () => {
-      const steps = [head(), ...form, end()];
-      const whole = await answerTo(steps, []);
-      expect(await answerTo(steps, "every-byte")).toBe(whole);
-      const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1);
-      const answers = await Promise.all(cuts.map((cut) => answerTo(steps, [cut])));
-      expect(new Set(answers)).toEqual(new Set([whole]));
-    }, 20_000);
+    test(
+      name,
+      async () => {
+        const steps = [head(), ...form, end()];
+        const whole = await answerTo(steps, []);
+        expect(await answerTo(steps, "every-byte")).toBe(whole);
+        const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1);
+        const answers = await Promise.all(cuts.map((cut) => answerTo(steps, [cut])));
+        expect(new Set(answers)).toEqual(new Set([whole]));
+      },
+      20_000,
+    );
   }
 });

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { testLlmKey } from "../../support/gateway.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { RawClient } from "../../support/upstream/raw-client.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { eventually } from "./support/eventually.ts";
 import { startLeavingClient } from "./support/leaving-client.ts";
+import { portOf, rawChatHead } from "./support/raw-chat-head.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 import { settledRows } from "./support/settled-rows.ts";
 
@@ -21,9 +21,9 @@ const leftAndSeen = async (client: { leave(): number; over: Promise<void> }): Pr
 describe("a client that leaves before any provider has its request", () => {
   test("in the middle of its own body: no provider is asked and nothing is held", async () => {
     scene = await startScene();
-    const client = await RawClient.connect(Number(new URL(scene.gateway.origin).port));
+    const client = await RawClient.connect(portOf(scene.gateway));
     const text = JSON.stringify(chatRequest());
-    client.send(`POST /api/v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${testLlmKey}\r\ncontent-length: ${text.length}\r\n\r\n`);
+    client.send(rawChatHead(`content-length: ${text.length}`));
     client.send(text.slice(0, -1));
     await scene.gateway.get("/models/count");
     client.vanish();
@@ -32,17 +32,25 @@ describe("a client that leaves before any provider has its request", () => {
   });
 
   test("while the connection to the provider is still being made: it is given up within 250 ms", async () => {
-    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined, open: () => accepted.resolve() } });
+    const silent = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: () => undefined, open: () => accepted.resolve() },
+    });
     const accepted = Promise.withResolvers<void>();
     try {
       // The TLS handshake is never answered, so the connection is never made.
-      scene = await startScene({ acme: { base_url: `https://127.0.0.1:${silent.port}/v1`, timeouts_ms: { connect: 60_000 } } });
+      scene = await startScene({
+        acme: { base_url: `https://127.0.0.1:${silent.port}/v1`, timeouts_ms: { connect: 60_000 } },
+      });
       const client = startLeavingClient(scene.gateway, chatRequest());
       await accepted.promise;
       const leftMs = await leftAndSeen(client);
       await eventually("the hold is back", () => scene.gateway.app.ledger.openHoldCount === 0);
       expect(performance.now() - leftMs).toBeLessThan(250);
-      expect(await settledRows(scene.gateway)).toMatchObject([{ status: "cancelled", costNano: 0n }]);
+      expect(await settledRows(scene.gateway)).toMatchObject([
+        { status: "cancelled", costNano: 0n },
+      ]);
     } finally {
       silent.stop(true);
     }
@@ -59,8 +67,13 @@ describe("a client that has left is not served by anybody else", () => {
       await gate.reached;
       await leftAndSeen(client);
       gate.open();
-      await eventually("the request is settled", async () => (await settledRows(scene.gateway)).length > 0);
-      expect(await settledRows(scene.gateway)).toMatchObject([{ status: "cancelled", provider: "acme", costNano: 0n }]);
+      await eventually(
+        "the request is settled",
+        async () => (await settledRows(scene.gateway)).length > 0,
+      );
+      expect(await settledRows(scene.gateway)).toMatchObject([
+        { status: "cancelled", provider: "acme", costNano: 0n },
+      ]);
       expect(scene.backup.requests.length).toBe(0);
     });
   }

@@ -7,7 +7,8 @@ import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 let scene: Scene;
 afterEach(() => scene.end());
 
-const chunk = (fields: Record<string, unknown>): BodyStep => sse({ id: "c", object: "chat.completion.chunk", model: "m", ...fields });
+const chunk = (fields: Record<string, unknown>): BodyStep =>
+  sse({ id: "c", object: "chat.completion.chunk", model: "m", ...fields });
 const delta = (fields: Record<string, unknown>, finish: string | null = null): BodyStep =>
   chunk({ choices: [{ index: 0, delta: fields, finish_reason: finish }] });
 
@@ -16,19 +17,38 @@ const events: readonly (readonly [text: string, event: BodyStep])[] = [
   ["first", delta({ content: "first" })],
   ["second", delta({ content: "second" })],
   ["pondering", delta({ reasoning_content: "pondering" })],
-  ["get_weather", delta({ tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "get_weather", arguments: "" } }] })],
+  [
+    "get_weather",
+    delta({
+      tool_calls: [
+        {
+          index: 0,
+          id: "call_1",
+          type: "function",
+          function: { name: "get_weather", arguments: "" },
+        },
+      ],
+    }),
+  ],
   ["Paris", delta({ tool_calls: [{ index: 0, function: { arguments: '{"city":"Paris"}' } }] })],
-  ["tool_calls\"}", delta({}, "tool_calls")],
+  ['tool_calls"}', delta({}, "tool_calls")],
   ["service_metadata", chunk({ choices: [], usage: { prompt_tokens: 11, completion_tokens: 7 } })],
   ["[DONE]", sse("[DONE]")],
 ];
 
 describe("one event in, one event out: the client has event k before the provider sends event k + 1", () => {
-  for (const [name, between] of [["", []], [", with heartbeats in between", [body(": keep-alive\n\n")]]] as const) {
+  for (const [name, between] of [
+    ["", []],
+    [", with heartbeats in between", [body(": keep-alive\n\n")]],
+  ] as const) {
     test(`events that wait for each other${name}`, async () => {
       scene = await startScene();
       const gates = events.map(() => scene.acme.gate());
-      const steps: Step[] = events.flatMap(([, event], index) => [event, ...between, gates[index] ?? end()]);
+      const steps: Step[] = events.flatMap(([, event], index) => [
+        event,
+        ...between,
+        gates[index] ?? end(),
+      ]);
       scene.acme.script([head(), delta({ role: "assistant", content: "" }), ...steps, end()]);
       const client = startLeavingClient(scene.gateway, chatRequest({ stream: true }));
       for (const [index, [text]] of events.entries()) {
@@ -44,7 +64,9 @@ describe("one event in, one event out: the client has event k before the provide
 
 test("no proxy on the way may hold a stream back", async () => {
   scene = await startScene();
-  const { headers } = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream: true })));
+  const { headers } = await readReply(
+    await scene.gateway.post("/chat/completions", chatRequest({ stream: true })),
+  );
   expect(headers.get("x-accel-buffering")).toBe("no");
   expect(headers.get("cache-control")).toContain("no-transform");
   expect([headers.get("content-length"), headers.get("content-encoding")]).toEqual([null, null]);

@@ -4,7 +4,12 @@ import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at } from "./support/at.ts";
 import { costsIn, errorsIn, saidIn } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
-import { kindsOf, providerUnder, startFaultScenes, type FaultScenes } from "./support/fault-scenes.ts";
+import {
+  kindsOf,
+  providerUnder,
+  startFaultScenes,
+  type FaultScenes,
+} from "./support/fault-scenes.ts";
 import { settledRow } from "./support/settled-rows.ts";
 
 let scenes: FaultScenes;
@@ -20,37 +25,65 @@ const final: readonly FaultName[] = ["400"];
 
 /** Why the contract says that the next provider was tried; everything else is `upstream_error`. */
 const reasons: Partial<Record<FaultName, string>> = {
-  "never answers": "timeout", "stall in the body": "timeout", "408": "timeout", "stall after the head": "timeout",
-  "stall before content": "timeout", "heartbeats without end": "timeout",
-  "401": "credential_error", "402": "credential_error", "403": "credential_error",
-  "404": "model_unavailable", "429": "rate_limited", "429 with retry-after": "rate_limited",
+  "never answers": "timeout",
+  "stall in the body": "timeout",
+  "408": "timeout",
+  "stall after the head": "timeout",
+  "stall before content": "timeout",
+  "heartbeats without end": "timeout",
+  "401": "credential_error",
+  "402": "credential_error",
+  "403": "credential_error",
+  "404": "model_unavailable",
+  "429": "rate_limited",
+  "429 with retry-after": "rate_limited",
 };
 
 /** Faults before which no head of an answer came. */
 const headless: readonly FaultName[] = [
-  "connection refused", "never answers", "closes before answering", "resets before answering", "cut in the head", "no HTTP at all",
+  "connection refused",
+  "never answers",
+  "closes before answering",
+  "resets before answering",
+  "cut in the head",
+  "no HTTP at all",
 ];
 
-/** The status that the failed attempt is recorded with; errors inside a 200 stand for one of their own. */
+/**
+ * The status that the failed attempt is recorded with; errors inside a 200 stand for one of their
+ * own.
+ */
 function statusSeen(name: FaultName): number | null {
   if (headless.includes(name)) return null;
   return faults[name].status ?? (name.includes("an error") ? 502 : 200);
 }
 
-const named = (effect: string): FaultName[] => (Object.keys(faults) as FaultName[]).filter((name) => faults[name].effect === effect);
+const named = (effect: string): FaultName[] =>
+  (Object.keys(faults) as FaultName[]).filter((name) => faults[name].effect === effect);
 
 describe("before content, the next provider answers and the client notices nothing", () => {
   for (const name of named("before-content").filter((each) => !final.includes(each))) {
     for (const kind of kindsOf(faults[name])) {
       test(`${kind}: ${name}`, async () => {
         const reply = await scenes.meet(faults[name], kind);
-        expect([reply.status, saidIn(reply), errorsIn(reply)]).toEqual([200, "from the backup", []]);
+        expect([reply.status, saidIn(reply), errorsIn(reply)]).toEqual([
+          200,
+          "from the backup",
+          [],
+        ]);
         expect([reply.doneCount, costsIn(reply)]).toEqual([kind === "stream" ? 1 : 0, [0.000032]]);
-        expect(reply.headers.get("x-service-provider-chain")).toBe(`${providerUnder(faults[name])}->backup`);
+        expect(reply.headers.get("x-service-provider-chain")).toBe(
+          `${providerUnder(faults[name])}->backup`,
+        );
         const row = await settledRow(scenes.gateway, reply.headers.get("x-service-trace-id"));
         expect(row).toMatchObject({ provider: "backup", status: "completed", costNano: 32_000n });
         expect(row?.detail.attempts).toMatchObject([
-          { provider: providerUnder(faults[name]), outcome: "failed", reason: reasons[name] ?? "upstream_error", status: statusSeen(name) },
+          {
+            provider: providerUnder(faults[name]),
+            outcome: "failed",
+            reason: reasons[name] ?? "upstream_error",
+            status: statusSeen(name),
+          },
           { provider: "backup", outcome: "served", reason: null, status: 200 },
         ]);
       });
@@ -78,7 +111,10 @@ describe("a request that is at fault itself is refused at once", () => {
         const asked = scenes.backup.requests.length;
         const reply = await scenes.meet(faults[name], kind);
         expect([reply.status, scenes.backup.requests.length]).toEqual([400, asked]);
-        expect(at(reply.events[0], "error.metadata")).toMatchObject({ fault: "upstream", upstream_backend: "acme" });
+        expect(at(reply.events[0], "error.metadata")).toMatchObject({
+          fault: "upstream",
+          upstream_backend: "acme",
+        });
         expect(reply.headers.get("x-should-retry")).toBe("false");
       });
     }

@@ -5,7 +5,12 @@ import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { at } from "./support/at.ts";
 import { costsIn, errorsIn, saidIn } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
-import { kindsOf, providerUnder, startFaultScenes, type FaultScenes } from "./support/fault-scenes.ts";
+import {
+  kindsOf,
+  providerUnder,
+  startFaultScenes,
+  type FaultScenes,
+} from "./support/fault-scenes.ts";
 import { settledRow, settledRows } from "./support/settled-rows.ts";
 
 let scenes: FaultScenes;
@@ -15,7 +20,9 @@ beforeAll(async () => {
 afterEach(() => expectSoundBooks(scenes.gateway));
 afterAll(() => scenes.stop());
 
-/** Before any content: the HTTP status and the code that a client without another provider is told. */
+/**
+ * Before any content: the HTTP status and the code that a client without another provider is told.
+ */
 const refused: Partial<Record<FaultName, readonly [status: number, code: string]>> = {
   "connection refused": [502, "bad_gateway"],
   "never answers": [504, "upstream_timeout"],
@@ -54,9 +61,10 @@ const refused: Partial<Record<FaultName, readonly [status: number, code: string]
 
 /** A 429 always says when to come back: the provider's own time, or the contract's 60 seconds. */
 const retryAfterOf = ({ status, retryAfterSeconds }: Fault): string | null =>
-  (status === 429 ? String(retryAfterSeconds ?? 60) : null);
+  status === 429 ? String(retryAfterSeconds ?? 60) : null;
 
-const named = (effect: string): FaultName[] => (Object.keys(faults) as FaultName[]).filter((name) => faults[name].effect === effect);
+const named = (effect: string): FaultName[] =>
+  (Object.keys(faults) as FaultName[]).filter((name) => faults[name].effect === effect);
 
 describe("before content, a fault is a true HTTP error and costs nothing", () => {
   for (const name of named("before-content")) {
@@ -65,9 +73,13 @@ describe("before content, a fault is a true HTTP error and costs nothing", () =>
         const fault = faults[name];
         const before = (await settledRows(scenes.gateway)).length;
         const reply = await scenes.meet(fault, kind);
-        expect([reply.status, at(reply.events[0], "error.code")]).toEqual([...refused[name] ?? []]);
+        expect([reply.status, at(reply.events[0], "error.code")]).toEqual([
+          ...(refused[name] ?? []),
+        ]);
         expect(at(reply.events[0], "error.metadata")).toMatchObject({
-          fault: "upstream", upstream_backend: providerUnder(fault), ...(fault.status === undefined ? {} : { upstream_status: fault.status }),
+          fault: "upstream",
+          upstream_backend: providerUnder(fault),
+          ...(fault.status === undefined ? {} : { upstream_status: fault.status }),
         });
         expect(reply.headers.get("retry-after")).toBe(retryAfterOf(fault));
         expect((await settledRows(scenes.gateway)).length).toBe(before);
@@ -84,7 +96,10 @@ describe("after content, a fault is exactly one error event, and what was delive
       expect(reply.status).toBe(200);
       expect(saidIn(reply)).toStartWith("Hel");
       expect(errorsIn(reply)).toHaveLength(1);
-      expect(at(last, "error.metadata")).toMatchObject({ fault: "upstream", upstream_backend: providerUnder(faults[name]) });
+      expect(at(last, "error.metadata")).toMatchObject({
+        fault: "upstream",
+        upstream_backend: providerUnder(faults[name]),
+      });
       expect(Reflect.has(Object(last), "choices")).toBe(false);
       expect([reply.doneCount, costsIn(reply)]).toEqual([0, []]);
       const row = await settledRow(scenes.gateway, reply.headers.get("x-service-trace-id"));

@@ -17,9 +17,14 @@ async function firstBoot(): Promise<string> {
   upstream = await startFaultUpstream();
   gateway = await startGateway({
     providers: [acme(upstream.baseUrl, { models: [{ id: "acme/tiny:free" }] })],
-    bootstrap: { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" },
+    bootstrap: {
+      llmKey: undefined,
+      managementKey: undefined,
+      creditsNanoUsd: undefined,
+      plan: "enterprise",
+    },
   });
-  return await gateway.app.mintFirstKey() ?? "";
+  return (await gateway.app.mintFirstKey()) ?? "";
 }
 
 /** Credentials that somebody else's first boot, or a careless one of ours, might accept. */
@@ -46,7 +51,11 @@ describe("on a first boot no door is open", () => {
       for (const endpoint of protectedEndpoints) {
         for (const path of pathsOf(endpoint)) {
           const url = gateway.origin + path.replace(/:\w+/g, "x");
-          const response = await fetch(url, { method: endpoint.method, headers, ...(endpoint.method === "GET" ? {} : { body: "{}" }) });
+          const response = await fetch(url, {
+            method: endpoint.method,
+            headers,
+            ...(endpoint.method === "GET" ? {} : { body: "{}" }),
+          });
           expect([endpoint.method, path, response.status]).toEqual([endpoint.method, path, 401]);
         }
       }
@@ -58,9 +67,22 @@ describe("on a first boot no door is open", () => {
     const secret = await firstBoot();
     const headers = { authorization: `Bearer ${secret}` };
     expect(secret).toStartWith("sk-svc-v1-");
-    expect((await gateway.post("/chat/completions", chatRequest({ model: "acme/tiny:free" }), { headers })).status).toBe(200);
-    for (const changed of [secret.slice(0, -1), `${secret}x`, secret.toUpperCase(), `${secret.slice(0, -1)}${secret.endsWith("a") ? "b" : "a"}`]) {
-      expect((await gateway.get("/credits", { authorization: `Bearer ${changed}` })).status).toBe(401);
+    expect(
+      (
+        await gateway.post("/chat/completions", chatRequest({ model: "acme/tiny:free" }), {
+          headers,
+        })
+      ).status,
+    ).toBe(200);
+    for (const changed of [
+      secret.slice(0, -1),
+      `${secret}x`,
+      secret.toUpperCase(),
+      `${secret.slice(0, -1)}${secret.endsWith("a") ? "b" : "a"}`,
+    ]) {
+      expect((await gateway.get("/credits", { authorization: `Bearer ${changed}` })).status).toBe(
+        401,
+      );
     }
     expect((await gateway.post("/keys", { name: "k" }, { headers })).status).toBe(401);
   });
@@ -74,6 +96,8 @@ describe("on a first boot no door is open", () => {
 
   test("nobody was given credits", async () => {
     const secret = await firstBoot();
-    expect(await (await gateway.get("/credits", { authorization: `Bearer ${secret}` })).json()).toMatchObject({ balance: 0, used: 0 });
+    expect(
+      await (await gateway.get("/credits", { authorization: `Bearer ${secret}` })).json(),
+    ).toMatchObject({ balance: 0, used: 0 });
   });
 });

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { sql } from "kysely";
 import { faults, type FaultName } from "../../support/upstream/faults.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
+import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { at } from "./support/at.ts";
 import { costsIn, errorsIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
+import { whileRefusing } from "./support/refusing-database.ts";
 import { chatRequest, shortTimeouts, startScene, type Scene } from "./support/scene.ts";
 
 let scene: Scene;
@@ -16,7 +17,12 @@ const send = async (changes: Record<string, unknown>): Promise<ChatReply> =>
   readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
 
 /** Ways in which a request can end, each with its status; the books are checked after each. */
-const exits: readonly (readonly [exit: string, changes: Record<string, unknown>, fault: FaultName | undefined, status: number])[] = [
+const exits: readonly (readonly [
+  exit: string,
+  changes: Record<string, unknown>,
+  fault: FaultName | undefined,
+  status: number,
+])[] = [
   ["served whole", {}, "no fault, whole", 200],
   ["served as a stream", { stream: true }, "no fault", 200],
   ["refused for its body", { messages: [] }, undefined, 400],
@@ -41,32 +47,27 @@ describe("no hold stays open, whatever the exit", () => {
 });
 
 describe("a database that refuses the settlement", () => {
-  const refuse = () => sql`create trigger refuse before insert on generations begin select raise(abort, 'refused'); end`.execute(scene.gateway.app.storage.database);
-  const accept = () => sql`drop trigger refuse`.execute(scene.gateway.app.storage.database);
-  const balance = async (): Promise<unknown> => at(await (await scene.gateway.get("/credits")).json(), "balance");
+  beforeEach(() => scene.acme.script(healthyChat));
 
-  /** The log says so, as it must; the invariants are checked on what stands. */
-  const forgetLog = (): void => void scene.gateway.logLines.splice(0);
+  const balance = async (): Promise<unknown> =>
+    at(await (await scene.gateway.get("/credits")).json(), "balance");
 
   test("whole: an error instead of the answer, and nothing is charged", async () => {
-    scene.acme.script(healthyChat);
-    await refuse();
-    const reply = await send({});
-    expect([reply.status, at(reply.events[0], "error.code"), at(reply.events[0], "error.metadata.fault")]).toEqual([503, "service_unavailable", "gateway"]);
+    const reply = await whileRefusing(scene.gateway, () => send({}));
+    expect(reply.status).toBe(503);
+    expect(errorsIn(reply)).toMatchObject([
+      { code: "service_unavailable", metadata: { fault: "gateway" } },
+    ]);
     expect([await balance(), scene.gateway.app.ledger.openHoldCount]).toEqual([10, 0]);
-    await accept();
     expect((await send({})).status).toBe(200);
-    forgetLog();
   });
 
   test("stream: one error event in place of the charge, which is never shown", async () => {
-    scene.acme.script(healthyChat);
-    await refuse();
-    const reply = await send({ stream: true });
-    expect([saidIn(reply), costsIn(reply), reply.doneCount]).toEqual(["Hello wörld 😀", [], 0]);
-    expect(errorsIn(reply)).toMatchObject([{ code: "service_unavailable", metadata: { fault: "gateway" } }]);
+    const reply = await whileRefusing(scene.gateway, () => send({ stream: true }));
+    expect([saidIn(reply), costsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 0]);
+    expect(errorsIn(reply)).toMatchObject([
+      { code: "service_unavailable", metadata: { fault: "gateway" } },
+    ]);
     expect([await balance(), scene.gateway.app.ledger.openHoldCount]).toEqual([10, 0]);
-    await accept();
-    forgetLog();
   });
 });

@@ -42,7 +42,10 @@ describe("pings between any two events break no client", () => {
     // Two pings before every frame, as if each had taken its provider half a minute.
     let turn = 0;
     const original = KeepAliveTicker.prototype.until;
-    spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(this: KeepAliveTicker, frames) {
+    spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(
+      this: KeepAliveTicker,
+      frames,
+    ) {
       turn += 1;
       return turn % 3 === 0 ? original.call(this, frames) : Promise.resolve(this.pingFrame);
     });
@@ -54,16 +57,23 @@ describe("pings between any two events break no client", () => {
   });
 
   test("on the wire: comments of one line that stand between events and never within one", async () => {
-    const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream: true })));
+    const reply = await readReply(
+      await scene.gateway.post("/chat/completions", chatRequest({ stream: true })),
+    );
     expect(reply.comments.length).toBeGreaterThanOrEqual(6);
     expect(reply.raw).not.toMatch(/^(?:id|event|retry):/m);
-    for (const block of reply.raw.trimEnd().split("\n\n")) expect(block).toMatch(/^(?:: ping(?:\n|$))*(?:data: [^\n]*)?$/);
+    for (const block of reply.raw.trimEnd().split("\n\n"))
+      expect(block).toMatch(/^(?:: ping(?:\n|$))*(?:data: [^\n]*)?$/);
     expect([saidIn(reply), errorsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 1]);
   });
 
   test("OpenAI's client, event by event", async () => {
     const client = openaiClient(scene.gateway);
-    const stream = await client.chat.completions.create({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], stream: true });
+    const stream = await client.chat.completions.create({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+      stream: true,
+    });
     let said = "";
     for await (const chunk of stream) said += chunk.choices[0]?.delta.content ?? "";
     expect(said).toBe(fixtureText);
@@ -71,7 +81,12 @@ describe("pings between any two events break no client", () => {
 
   test("OpenAI's client, its stream helper", async () => {
     const client = openaiClient(scene.gateway);
-    const completion = await client.chat.completions.stream({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] }).finalChatCompletion();
-    expect([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason]).toEqual([fixtureText, "stop"]);
+    const completion = await client.chat.completions
+      .stream({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] })
+      .finalChatCompletion();
+    expect([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason]).toEqual([
+      fixtureText,
+      "stop",
+    ]);
   });
 });

@@ -16,31 +16,67 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const bootstrap = (creditsNanoUsd: bigint) => ({ llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd, plan: "enterprise" as const });
+const bootstrap = (creditsNanoUsd: bigint) => ({
+  llmKey: testLlmKey,
+  managementKey: testManagementKey,
+  creditsNanoUsd,
+  plan: "enterprise" as const,
+});
 
 const ask = async (secret = testLlmKey): Promise<number> =>
-  (await readReply(await scene.gateway.post("/chat/completions", { ...chatRequest(), max_tokens: 1 }, { headers: { authorization: `Bearer ${secret}` } }))).status;
+  (
+    await readReply(
+      await scene.gateway.post(
+        "/chat/completions",
+        { ...chatRequest(), max_tokens: 1 },
+        { headers: { authorization: `Bearer ${secret}` } },
+      ),
+    )
+  ).status;
 
-const keyOf = async (secret: string): Promise<unknown> => at(await (await scene.gateway.get("/key", { authorization: `Bearer ${secret}` })).json(), "data");
+const keyOf = async (secret: string): Promise<unknown> =>
+  at(await (await scene.gateway.get("/key", { authorization: `Bearer ${secret}` })).json(), "data");
 
 test("a key that gets a new secret keeps its spend and its limit, over a restart as well", async () => {
-  const settings = { storageUrl: `sqlite:${join(directory, "gateway.db")}`, bootstrap: bootstrap(10_000_000_000n) };
+  const settings = {
+    storageUrl: `sqlite:${join(directory, "gateway.db")}`,
+    bootstrap: bootstrap(10_000_000_000n),
+  };
   scene = await startScene({ settings });
-  const created = await scene.gateway.post("/keys", { name: "limited", limit: 0.00004 }, { headers: { authorization: `Bearer ${testManagementKey}` } });
-  const { key: secret, data } = await created.json() as { key: string; data: { id: string } };
+  const created = await scene.gateway.post(
+    "/keys",
+    { name: "limited", limit: 0.00004 },
+    { headers: { authorization: `Bearer ${testManagementKey}` } },
+  );
+  const { key: secret, data } = (await created.json()) as { key: string; data: { id: string } };
   expect([await ask(secret), await ask(secret)]).toEqual([200, 200]);
   expect(await keyOf(secret)).toMatchObject({ usage: 0.000032, limit_remaining: 0.000008 });
 
   // Two keys exchange their secrets: what rotation does to a record, with a secret that is known.
   const { database } = scene.gateway.app.storage;
-  const other = await database.selectFrom("llm_keys").select(["id", "hash"]).where("id", "!=", data.id).executeTakeFirstOrThrow();
-  const own = await database.selectFrom("llm_keys").select("hash").where("id", "=", data.id).executeTakeFirstOrThrow();
-  await sql`update llm_keys set hash = case id when ${data.id} then 'x' || ${other.hash} else 'x' || ${own.hash} end`.execute(database);
-  await sql`update llm_keys set hash = substr(hash, 2)`.execute(database);
+  const other = await database
+    .selectFrom("llm_keys")
+    .select(["id", "hash"])
+    .where("id", "!=", data.id)
+    .executeTakeFirstOrThrow();
+  const own = await database
+    .selectFrom("llm_keys")
+    .select("hash")
+    .where("id", "=", data.id)
+    .executeTakeFirstOrThrow();
+  await sql`update llm_keys set hash = 'x' || ${other.hash} where id = ${data.id}`.execute(
+    database,
+  );
+  await sql`update llm_keys set hash = ${own.hash} where id = ${other.id}`.execute(database);
+  await sql`update llm_keys set hash = ${other.hash} where id = ${data.id}`.execute(database);
   await scene.end();
   scene = await startScene({ settings });
 
-  expect(await keyOf(testLlmKey)).toMatchObject({ usage: 0.000032, limit: 0.00004, limit_remaining: 0.000008 });
+  expect(await keyOf(testLlmKey)).toMatchObject({
+    usage: 0.000032,
+    limit: 0.00004,
+    limit_remaining: 0.000008,
+  });
   expect([await ask(testLlmKey), await ask(testLlmKey)]).toEqual([200, 402]);
   expect(await keyOf(secret)).toMatchObject({ usage: 0, limit: null });
 });
@@ -48,13 +84,23 @@ test("a key that gets a new secret keeps its spend and its limit, over a restart
 describe("a top-up counts for the very next request", () => {
   const topUp = (amountNano: bigint): Promise<void> => {
     const [workspaceId = ""] = workspaceIds;
-    return scene.gateway.app.ledger.credit({ id: `txn_${amountNano}`, workspaceId, bucket: "topup", amountNano, kind: "topup", reference: null });
+    return scene.gateway.app.ledger.credit({
+      id: `txn_${amountNano}`,
+      workspaceId,
+      bucket: "topup",
+      amountNano,
+      kind: "topup",
+      reference: null,
+    });
   };
   let workspaceIds: string[] = [];
 
   test("from nothing, and as often as it is spent", async () => {
     scene = await startScene({ settings: { bootstrap: bootstrap(0n) } });
-    const rows = await scene.gateway.app.storage.database.selectFrom("workspaces").select("id").execute();
+    const rows = await scene.gateway.app.storage.database
+      .selectFrom("workspaces")
+      .select("id")
+      .execute();
     workspaceIds = rows.map(({ id }) => id);
     expect(await ask()).toBe(402);
     await topUp(16_000n);
@@ -65,7 +111,10 @@ describe("a top-up counts for the very next request", () => {
 
   test("while requests are under way", async () => {
     scene = await startScene({ settings: { bootstrap: bootstrap(0n) } });
-    const rows = await scene.gateway.app.storage.database.selectFrom("workspaces").select("id").execute();
+    const rows = await scene.gateway.app.storage.database
+      .selectFrom("workspaces")
+      .select("id")
+      .execute();
     workspaceIds = rows.map(({ id }) => id);
     await topUp(16_001n);
     const gate = scene.acme.gate();

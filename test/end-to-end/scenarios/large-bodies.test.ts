@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { testLlmKey } from "../../support/gateway.ts";
 import { RawClient } from "../../support/upstream/raw-client.ts";
 import { readRawAnswer } from "../../support/upstream/raw-answer.ts";
 import { at } from "./support/at.ts";
 import { readReply, saidIn } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
+import { portOf, rawChatHead } from "./support/raw-chat-head.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 
 const kibibyte = 1024;
@@ -20,7 +20,8 @@ afterAll(() => scene.end());
 
 /** A request whose JSON has exactly so many bytes. */
 function requestOf(bytes: number): string {
-  const text = (content: string): string => JSON.stringify(chatRequest({ messages: [{ role: "user", content }] }));
+  const text = (content: string): string =>
+    JSON.stringify(chatRequest({ messages: [{ role: "user", content }] }));
   return text("x".repeat(bytes - text("").length));
 }
 
@@ -36,12 +37,13 @@ describe("bodies up to the limit are served, byte for byte", () => {
   }
 });
 
-const head = (framing: string): string =>
-  `POST /api/v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${testLlmKey}\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`;
-
-/** The answer to what a client sent so far; the client has not finished its request and never does. */
-async function answerTo(send: (client: RawClient) => void): Promise<{ status: number | undefined; body: unknown; ms: number }> {
-  const client = await RawClient.connect(Number(new URL(scene.gateway.origin).port));
+/**
+ * The answer to what a client sent so far; the client has not finished its request and never does.
+ */
+async function answerTo(
+  send: (client: RawClient) => void,
+): Promise<{ status: number | undefined; body: unknown; ms: number }> {
+  const client = await RawClient.connect(portOf(scene.gateway));
   const startedMs = performance.now();
   send(client);
   await client.receivedUpTo("}");
@@ -52,12 +54,21 @@ async function answerTo(send: (client: RawClient) => void): Promise<{ status: nu
 
 /** Requests beyond the limit, of which the gateway does not see the end. */
 const tooLarge: readonly (readonly [name: string, send: (client: RawClient) => void])[] = [
-  ["one byte more, as its length says", (client) => client.send(head(`content-length: ${limitBytes + 1}`))],
-  ["three gigabytes, as its length says", (client) => client.send(head("content-length: 3000000000"))],
-  ["one byte more, in chunks", (client) => {
-    client.send(head("transfer-encoding: chunked"));
-    client.send(`${(limitBytes + 1).toString(16)}\r\n${"x".repeat(limitBytes + 1)}\r\n`);
-  }],
+  [
+    "one byte more, as its length says",
+    (client) => client.send(rawChatHead(`content-length: ${limitBytes + 1}`)),
+  ],
+  [
+    "three gigabytes, as its length says",
+    (client) => client.send(rawChatHead("content-length: 3000000000")),
+  ],
+  [
+    "one byte more, in chunks",
+    (client) => {
+      client.send(rawChatHead("transfer-encoding: chunked"));
+      client.send(`${(limitBytes + 1).toString(16)}\r\n${"x".repeat(limitBytes + 1)}\r\n`);
+    },
+  ],
 ];
 
 describe("a body beyond the limit is refused at once, without its end being waited for", () => {
@@ -65,8 +76,15 @@ describe("a body beyond the limit is refused at once, without its end being wait
     test(name, async () => {
       const asked = scene.acme.requests.length;
       const { status, body, ms } = await answerTo(send);
-      expect([status, at(body, "error.code"), at(body, "error.metadata.type")]).toEqual([413, "content_too_large", "request_too_large"]);
-      expect(at(body, "error.metadata")).toMatchObject({ fault: "client", limit_bytes: limitBytes });
+      expect([status, at(body, "error.code"), at(body, "error.metadata.type")]).toEqual([
+        413,
+        "content_too_large",
+        "request_too_large",
+      ]);
+      expect(at(body, "error.metadata")).toMatchObject({
+        fault: "client",
+        limit_bytes: limitBytes,
+      });
       expect(ms).toBeLessThan(3_000);
       expect(scene.acme.requests.length).toBe(asked);
     });
@@ -77,8 +95,17 @@ describe("a compressed body is refused without being unfolded", () => {
   const bomb = Buffer.from(Bun.gzipSync(Buffer.alloc(256 * mebibyte)));
   for (const encoding of ["gzip", "br", "deflate", "zstd", "gzip, gzip"]) {
     test(encoding, async () => {
-      const reply = await readReply(await scene.gateway.post("/chat/completions", "", { body: bomb, headers: { "content-encoding": encoding } }));
-      expect([reply.status, at(reply.events[0], "error.code"), at(reply.events[0], "error.metadata.fault")]).toEqual([400, "bad_request", "client"]);
+      const reply = await readReply(
+        await scene.gateway.post("/chat/completions", "", {
+          body: bomb,
+          headers: { "content-encoding": encoding },
+        }),
+      );
+      expect([
+        reply.status,
+        at(reply.events[0], "error.code"),
+        at(reply.events[0], "error.metadata.fault"),
+      ]).toEqual([400, "bad_request", "client"]);
     });
   }
 });

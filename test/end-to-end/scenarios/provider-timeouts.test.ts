@@ -13,29 +13,83 @@ afterEach(() => scene.end());
 
 /** Long enough that no other timeout than the one under test strikes. */
 const patient = 60_000;
-const timeouts = (changes: Record<string, number>) => ({ connect: patient, first_token: patient, idle: patient, total: patient, ...changes });
+const timeouts = (changes: Record<string, number>) => ({
+  connect: patient,
+  first_token: patient,
+  idle: patient,
+  total: patient,
+  ...changes,
+});
 
 /** More of an event than can be sent before the timeout under test. */
 const endless = (event: Script[number]): Script => Array.from({ length: 50_000 }, () => event);
 const content = wire.content.slice(0, 1);
 
-async function ask(limits: Record<string, number>, script: Script, stream = true): Promise<{ reply: ChatReply; ms: number }> {
+async function ask(
+  limits: Record<string, number>,
+  script: Script,
+  stream = true,
+): Promise<{ reply: ChatReply; ms: number }> {
   scene = await startScene({ acme: { timeouts_ms: timeouts(limits) } });
   scene.acme.script(script);
   const startedMs = performance.now();
-  const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest({ stream })));
+  const reply = await readReply(
+    await scene.gateway.post("/chat/completions", chatRequest({ stream })),
+  );
   return { reply, ms: performance.now() - startedMs };
 }
 
 /** Which bound ends what, and whether the client has had content by then. */
-const bounds: readonly (readonly [name: string, limits: Record<string, number>, script: Script, stream: boolean, delivered: boolean])[] = [
+const bounds: readonly (readonly [
+  name: string,
+  limits: Record<string, number>,
+  script: Script,
+  stream: boolean,
+  delivered: boolean,
+])[] = [
   ["first token: no head", { first_token: 80 }, [], true, false],
-  ["first token: heartbeats do not count", { first_token: 80 }, [head(), ...endless(heartbeat)], true, false],
-  ["first token: the role does not count", { first_token: 80 }, [head(), ...endless(wire.opening[0] ?? stall())], true, false],
-  ["idle: silence between events", { idle: 80 }, [head(), ...wire.opening, ...content, stall()], true, true],
-  ["idle: silence within a whole answer", { idle: 80 }, [...json(wire.whole).slice(0, 1), heartbeat, stall()], false, false],
-  ["idle: silence within the body of an error", { idle: 80 }, [head({ status: 500, framing: { contentLength: 99 } }), heartbeat, stall()], false, false],
-  ["total: content without end", { total: 120 }, [head(), ...wire.opening, ...endless(content[0] ?? stall())], true, true],
+  [
+    "first token: heartbeats do not count",
+    { first_token: 80 },
+    [head(), ...endless(heartbeat)],
+    true,
+    false,
+  ],
+  [
+    "first token: the role does not count",
+    { first_token: 80 },
+    [head(), ...endless(wire.opening[0] ?? stall())],
+    true,
+    false,
+  ],
+  [
+    "idle: silence between events",
+    { idle: 80 },
+    [head(), ...wire.opening, ...content, stall()],
+    true,
+    true,
+  ],
+  [
+    "idle: silence within a whole answer",
+    { idle: 80 },
+    [...json(wire.whole).slice(0, 1), heartbeat, stall()],
+    false,
+    false,
+  ],
+  [
+    "idle: silence within the body of an error",
+    { idle: 80 },
+    [head({ status: 500, framing: { contentLength: 99 } }), heartbeat, stall()],
+    false,
+    false,
+  ],
+  [
+    "total: content without end",
+    { total: 120 },
+    [head(), ...wire.opening, ...endless(content[0] ?? stall())],
+    true,
+    true,
+  ],
   ["total: a whole answer that never comes", { total: 80 }, [], false, false],
 ];
 
@@ -47,15 +101,29 @@ describe("a bound strikes once it is reached, and no sooner", () => {
       const code = name.includes("error") ? "upstream_error" : "upstream_timeout";
       expect(ms).toBeWithin(limitMs * 0.95, limitMs + 2_000);
       expect(errorsIn(reply)).toMatchObject([{ code, metadata: { fault: "upstream" } }]);
-      expect([reply.status, saidIn(reply) !== ""]).toEqual([delivered ? 200 : code === "upstream_timeout" ? 504 : 502, delivered]);
-      expect((await settledRows(scene.gateway)).map(({ status }) => status)).toEqual(delivered ? ["cut"] : []);
+      expect([reply.status, saidIn(reply) !== ""]).toEqual([
+        delivered ? 200 : code === "upstream_timeout" ? 504 : 502,
+        delivered,
+      ]);
+      expect((await settledRows(scene.gateway)).map(({ status }) => status)).toEqual(
+        delivered ? ["cut"] : [],
+      );
     });
   }
 
   test("connect: a TLS handshake that is never answered", async () => {
-    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+    const silent = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: () => undefined },
+    });
     try {
-      scene = await startScene({ acme: { base_url: `https://127.0.0.1:${silent.port}/v1`, timeouts_ms: timeouts({ connect: 80 }) } });
+      scene = await startScene({
+        acme: {
+          base_url: `https://127.0.0.1:${silent.port}/v1`,
+          timeouts_ms: timeouts({ connect: 80 }),
+        },
+      });
       const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest()));
       expect([reply.status, at(reply.events[0], "error.code")]).toEqual([504, "upstream_timeout"]);
     } finally {
@@ -75,10 +143,17 @@ const openEnds: readonly (readonly [name: string, rest: Script])[] = [
 describe("an answer that has finished ends soon, whatever its provider still sends", () => {
   for (const [name, rest] of openEnds) {
     test(name, async () => {
-      const { reply, ms } = await ask({ idle: 80 }, [head(), ...wire.opening, ...wire.content, ...rest]);
+      const { reply, ms } = await ask({ idle: 80 }, [
+        head(),
+        ...wire.opening,
+        ...wire.content,
+        ...rest,
+      ]);
       expect(ms).toBeLessThan(3_000);
       expect([saidIn(reply), errorsIn(reply), reply.doneCount]).toEqual([fixtureText, [], 1]);
-      expect(await settledRows(scene.gateway)).toMatchObject([{ status: "completed", finishReason: "stop" }]);
+      expect(await settledRows(scene.gateway)).toMatchObject([
+        { status: "completed", finishReason: "stop" },
+      ]);
     });
   }
 });

@@ -2,7 +2,17 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { chatCompletion, fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { openaiChatWire as wire } from "../../support/upstream/openai-chat-wire.ts";
-import { answer, body, end, head, json, raw, split, stall, type Script } from "../../support/upstream/steps.ts";
+import {
+  answer,
+  body,
+  end,
+  head,
+  json,
+  raw,
+  split,
+  stall,
+  type Script,
+} from "../../support/upstream/steps.ts";
 import { at } from "./support/at.ts";
 import { errorsIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
 import { eventually } from "./support/eventually.ts";
@@ -40,11 +50,13 @@ test("a kept connection that closes on the next request is replaced once, and th
 
 describe("bytes behind the end of an answer never reach another request", () => {
   const injected = JSON.stringify(chatCompletion({ text: "injected" }));
-  const second = raw(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${injected.length}\r\n\r\n${injected}`);
+  const second = raw(`HTTP/1.1 200 OK\r\ncontent-length: ${injected.length}\r\n\r\n${injected}`);
   const poisons: Record<string, Script> = {
     "a second answer, in the same segment": [split([], [...json(wire.whole), second])],
     "a second answer, in a segment of its own": [...json(wire.whole), second],
-    "half a second answer, in the same segment": [split([], [...json(wire.whole), raw("HTTP/1.1 200 OK\r\ncontent-")])],
+    "half a second answer, in the same segment": [
+      split([], [...json(wire.whole), raw("HTTP/1.1 200 OK\r\ncontent-")]),
+    ],
     "garbage, in the same segment": [split([], [...json(wire.whole), raw("garbage")])],
     "a line break, in the same segment": [split([], [...json(wire.whole), raw("\r\n")])],
   };
@@ -53,24 +65,55 @@ describe("bytes behind the end of an answer never reach another request", () => 
       scene = await startScene();
       scene.acme.enqueue(script);
       expect(saidIn(await ask())).toBe(fixtureText);
+      await eventually("the connection is closed", () => scene.acme.openConnectionCount === 0);
       scene.acme.script(healthyChat);
       const replies = await Promise.all(Array.from({ length: 5 }, () => ask()));
       expect(replies.map(saidIn)).toEqual(Array.from({ length: 5 }, () => fixtureText));
-      expect(new Set(scene.acme.requests.slice(1).map(({ place }) => place.connectionIndex)).size).toBe(5);
+      expect(
+        new Set(scene.acme.requests.slice(1).map(({ place }) => place.connectionIndex)).size,
+      ).toBe(5);
     });
   }
 });
 
 /** Answers that are too much, or in no form that can be read. */
 const unreadable: Readonly<Record<string, readonly [stream: boolean, script: () => Script]>> = {
-  "a coding that nobody knows": [false, () => answer("x", { headers: { "content-encoding": "compress" } })],
-  "a coding that nobody knows, without end": [true, () => [head({ headers: { "content-encoding": "compress" } }), stall()]],
-  "a compressed bomb": [false, () => json({ choices: [], filling: "x".repeat(100 * 1024 * 1024) }, { gzip: true })],
-  "a compressed bomb of a stream": [true, () => [head({ headers: { "content-encoding": "gzip" } }), body(Bun.gzipSync(`data: ${"x".repeat(64 * 1024 * 1024)}`)), stall()]],
-  "a line without end": [true, () => [head(), body(`data: ${"x".repeat(17 * 1024 * 1024)}`), stall()]],
-  "a head without end": [false, () => [raw(`HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}`), stall()]],
-  "a redirect": [false, () => answer("", { status: 302, headers: { location: "http://127.0.0.1:1/" } })],
-  "two lengths": [false, () => [raw("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}"), stall()]],
+  "a coding that nobody knows": [
+    false,
+    () => answer("x", { headers: { "content-encoding": "compress" } }),
+  ],
+  "a coding that nobody knows, without end": [
+    true,
+    () => [head({ headers: { "content-encoding": "compress" } }), stall()],
+  ],
+  "a compressed bomb": [
+    false,
+    () => json({ choices: [], filling: "x".repeat(100 * 1024 * 1024) }, { gzip: true }),
+  ],
+  "a compressed bomb of a stream": [
+    true,
+    () => [
+      head({ headers: { "content-encoding": "gzip" } }),
+      body(Bun.gzipSync(`data: ${"x".repeat(64 * 1024 * 1024)}`)),
+      stall(),
+    ],
+  ],
+  "a line without end": [
+    true,
+    () => [head(), body(`data: ${"x".repeat(17 * 1024 * 1024)}`), stall()],
+  ],
+  "a head without end": [
+    false,
+    () => [raw(`HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}`), stall()],
+  ],
+  "a redirect": [
+    false,
+    () => answer("", { status: 302, headers: { location: "http://127.0.0.1:1/" } }),
+  ],
+  "two lengths": [
+    false,
+    () => [raw("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}"), stall()],
+  ],
 };
 
 describe("an answer that cannot be read is given up, and its connection with it", () => {
@@ -80,18 +123,31 @@ describe("an answer that cannot be read is given up, and its connection with it"
       scene.acme.script(script());
       const reply = await ask({ stream });
       expect([reply.status, at(reply.events[0], "error.code")]).toEqual([502, "bad_gateway"]);
-      expect(errorsIn(reply)).toMatchObject([{ metadata: { fault: "upstream", upstream_backend: "acme" } }]);
+      expect(errorsIn(reply)).toMatchObject([
+        { metadata: { fault: "upstream", upstream_backend: "acme" } },
+      ]);
       // Where the answer was read to its end, its connection may be kept.
-      if (!/redirect|nobody knows$|bomb$/.test(name)) await eventually("the connection is closed", () => scene.acme.openConnectionCount === 0);
+      if (!/redirect|nobody knows$|bomb$/.test(name))
+        await eventually("the connection is closed", () => scene.acme.openConnectionCount === 0);
     });
   }
 });
 
 test("the end of a stream frees its connection for the next request", async () => {
   scene = await startScene();
-  scene.acme.script([head(), ...wire.opening, ...wire.content, ...wire.finish, ...wire.terminator, end()]);
+  scene.acme.script([
+    head(),
+    ...wire.opening,
+    ...wire.content,
+    ...wire.finish,
+    ...wire.terminator,
+    end(),
+  ]);
   await ask({ stream: true });
-  await eventually("the answer was sent to its end", () => scene.acme.requests[0]?.completed === true);
+  await eventually(
+    "the answer was sent to its end",
+    () => scene.acme.requests[0]?.completed === true,
+  );
   await ask({ stream: true });
   expect(scene.acme.connectionCount).toBe(1);
 });

@@ -46,14 +46,17 @@ const textOf = (event: unknown): string => {
 };
 
 /** What the model said. */
-export const saidIn = ({ events }: Pick<ChatReply, "events">): string => events.map(textOf).join("");
+export const saidIn = ({ events }: Pick<ChatReply, "events">): string =>
+  events.map(textOf).join("");
 
 /** Every error that the answer tells of. */
-export const errorsIn = ({ events }: ChatReply): unknown[] => events.map((event) => at(event, "error")).filter(Boolean);
+export const errorsIn = ({ events }: ChatReply): unknown[] =>
+  events.map((event) => at(event, "error")).filter(Boolean);
 
 /** Every charge that the answer shows, in USD. */
 export const costsIn = ({ events }: ChatReply): unknown[] =>
   events.map((event) => at(event, "usage.cost")).filter((cost) => cost !== undefined);
 
 /** Every finish reason that the answer gives. */
-export const finishesIn = ({ events }: ChatReply): unknown[] => events.map((event) => at(event, "choices.0.finish_reason")).filter(Boolean);
+export const finishesIn = ({ events }: ChatReply): unknown[] =>
+  events.map((event) => at(event, "choices.0.finish_reason")).filter(Boolean);

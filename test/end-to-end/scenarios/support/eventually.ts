@@ -2,10 +2,13 @@
 const patienceMs = 4_000;
 
 /**
- * Resolves in the turn of the event loop in which the condition first holds, for what a gateway does
- * after its client has left and tells nobody of. Rejects when it never does.
+ * Resolves in the turn of the event loop in which the condition first holds, for what a gateway
+ * does after its client has left and tells nobody of. Rejects when it never does.
  */
-export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+export async function eventually(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
   const deadlineMs = performance.now() + patienceMs;
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`it never came true: ${what}`);

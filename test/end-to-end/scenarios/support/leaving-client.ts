@@ -27,10 +27,12 @@ export function startLeavingClient(gateway: TestGateway, body: unknown): Leaving
       for (const watcher of watchers) watcher();
     }
   };
-  const over = read().catch(() => undefined).finally(() => {
-    ended = true;
-    for (const watcher of watchers) watcher();
-  });
+  const over = read()
+    .catch(() => undefined)
+    .finally(() => {
+      ended = true;
+      for (const watcher of watchers) watcher();
+    });
   return {
     over,
     hasSeen(text) {

@@ -1,13 +1,18 @@
 import type { AppSettings } from "../../../../src/app-settings.ts";
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
-import { startFaultUpstream, type FaultUpstream } from "../../../support/upstream/fault-upstream.ts";
+import {
+  startFaultUpstream,
+  type FaultUpstream,
+} from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "./expect-sound-books.ts";
 
 /** Timeouts that are over soon, for providers that never do anything but stall. */
 export const hastyTimeouts = { connect: 60, first_token: 60, idle: 60, total: 150 };
 
-/** Timeouts that are over before a test is and that a healthy answer stays below on a busy machine. */
+/**
+ * Timeouts that are over before a test is and that a healthy answer stays below on a busy machine.
+ */
 export const shortTimeouts = { connect: 1_000, first_token: 300, idle: 300, total: 2_000 };
 
 /** A gateway before two upstreams; both serve `acme/large`, acme for a little less. */
@@ -30,21 +35,37 @@ export interface SceneOptions {
 }
 
 /** The backup's `providers:` entry: the same model for twice the price. */
-export const backupProvider = (baseUrl: string) => provider({
-  id: "backup", name: "Backup Inference", base_url: baseUrl, dialect: "openai-chat", api_key: "upstream-secret",
-  models: [{ id: "acme/large", upstream_model: "large-backup", context_length: 131072, pricing: { prompt: "1.00", completion: "3.00" } }],
-});
+export const backupProvider = (baseUrl: string) =>
+  provider({
+    id: "backup",
+    name: "Backup Inference",
+    base_url: baseUrl,
+    dialect: "openai-chat",
+    api_key: "upstream-secret",
+    models: [
+      {
+        id: "acme/large",
+        upstream_model: "large-backup",
+        context_length: 131072,
+        pricing: { prompt: "1.00", completion: "3.00" },
+      },
+    ],
+  });
 
 /** Starts a gateway with acme, and with the backup where it is wanted. */
 export async function startScene(options: SceneOptions = {}): Promise<Scene> {
   const [first, second] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   const gateway = await startGateway({
-    providers: options.providers?.(first.baseUrl, second.baseUrl)
-      ?? [acme(first.baseUrl, options.acme), ...(options.withBackup ? [backupProvider(second.baseUrl)] : [])],
+    providers: options.providers?.(first.baseUrl, second.baseUrl) ?? [
+      acme(first.baseUrl, options.acme),
+      ...(options.withBackup ? [backupProvider(second.baseUrl)] : []),
+    ],
     ...options.settings,
   });
   return {
-    gateway, acme: first, backup: second,
+    gateway,
+    acme: first,
+    backup: second,
     async end() {
       try {
         await expectSoundBooks(gateway);

@@ -18,15 +18,28 @@ export interface SettledRow {
 /** Every settled request so far, oldest first. */
 export async function settledRows({ app }: TestGateway): Promise<SettledRow[]> {
   await app.storage.commits.flush();
-  const rows = await app.storage.database.selectFrom("generations").selectAll().orderBy("id").execute();
+  const rows = await app.storage.database
+    .selectFrom("generations")
+    .selectAll()
+    .orderBy("id")
+    .execute();
   return rows.map((row) => ({
-    id: row.id, model: row.model, provider: row.provider, status: row.status, finishReason: row.finish_reason,
-    promptTokens: row.prompt_tokens, completionTokens: row.completion_tokens, costNano: BigInt(row.cost_nano),
+    id: row.id,
+    model: row.model,
+    provider: row.provider,
+    status: row.status,
+    finishReason: row.finish_reason,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    costNano: BigInt(row.cost_nano),
     detail: JSON.parse(row.detail) as SettledRow["detail"],
   }));
 }
 
 /** The row of one request, by the trace id of its answer; undefined when it was not settled. */
-export async function settledRow(gateway: TestGateway, traceId: string | null): Promise<SettledRow | undefined> {
+export async function settledRow(
+  gateway: TestGateway,
+  traceId: string | null,
+): Promise<SettledRow | undefined> {
   return (await settledRows(gateway)).find(({ id }) => id === `gen_${traceId}`);
 }
