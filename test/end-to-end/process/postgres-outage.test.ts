@@ -1,0 +1,113 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { CuttingProxy } from "../../support/cutting-proxy.ts";
+import { freshDatabase } from "../../support/postgres.ts";
+import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { at } from "../api/at.ts";
+import { postChat } from "./support/ask.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { expectNothingHeld, openHolds } from "./support/expect-nothing-held.ts";
+import { queryDatabase } from "./support/query-database.ts";
+import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
+import { expectToStand, standingBooks } from "./support/standing-books.ts";
+import type { OpenedStore } from "./support/stores.ts";
+
+let upstream: FaultUpstream;
+let proxy: CuttingProxy;
+let store: OpenedStore;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  upstream = await startFaultUpstream();
+  const url = new URL(await freshDatabase());
+  proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
+  const proxied = Object.assign(new URL(url), { port: String(await proxy.listen()) });
+  const environment = { DATABASE_URL: proxied.href, SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64") };
+  store = { options: { environment }, query: (text) => queryDatabase(url.href, text) };
+  gateway = await start();
+});
+afterEach(async () => {
+  await gateway.kill9();
+  await proxy.close();
+  upstream.stop();
+});
+afterAll(endProcesses);
+
+const start = (): Promise<GatewayProcess> =>
+  startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: { ...bootstrapVariables, ...store.options.environment } });
+
+/** Asks until the answer is the one that is waited for; the test's own time limit ends it. */
+async function readyzIs(status: number): Promise<unknown> {
+  for (;;) {
+    const response = await fetch(`${gateway.url}/readyz`);
+    const body: unknown = await response.json();
+    if (response.status === status) return body;
+  }
+}
+
+describe("Postgres", () => {
+  test("that is down makes the gateway unready; nothing is charged, nothing shown as charged, and all is well after it", async () => {
+    expect((await postChat(gateway)).status).toBe(200);
+    proxy.mode = "refuse";
+    proxy.cutAll();
+    expect(await readyzIs(503)).toEqual({ status: "unready", unready: ["storage"] });
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    const [whole, stream] = await Promise.all([false, true].map(async (streamed) => {
+      const response = await postChat(gateway, { stream: streamed });
+      return { status: response.status, text: await response.text() };
+    }));
+    expect(whole?.status).toBe(503);
+    expect(at(JSON.parse(whole?.text ?? ""), "error.code")).toBe("service_unavailable");
+    expect(stream?.text).not.toContain('"cost"');
+    expect(stream?.text).toContain('"service_unavailable"');
+    expect(await openHolds(gateway)).toBe(0);
+
+    proxy.mode = "pass";
+    expect(await readyzIs(200)).toEqual({ status: "ready", unready: [] });
+    const { charges, balanceNano } = await standingBooks(store);
+    expect(charges.size).toBe(1);
+    await expectNothingHeld(gateway, balanceNano);
+  });
+
+  test.each(["lose-request", "lose-answer", "pass"] as const)("whose connections are cut under load (%s) keeps every charge once", async (mode) => {
+    const seen: SeenCharge[] = [];
+    const refusals: string[] = [];
+    const client = async (ordinal: number): Promise<void> => {
+      for (let count = 0; count < 25; count += 1) {
+        const response = await postChat(gateway, { stream: (ordinal + count) % 2 === 0 });
+        const text = await response.text();
+        const charges = chargeIn(text);
+        if (charges.length === 0) refusals.push(text);
+        seen.push(...charges);
+        if (seen.length % 60 !== 0) continue;
+        proxy.mode = mode;
+        if (mode === "pass") proxy.cutAll();
+      }
+    };
+    // One cut is enough for a mode: what comes next passes, so that the gateway can reconnect.
+    proxy.cutWhen = () => {
+      proxy.mode = "pass";
+      return true;
+    };
+    await Promise.all(Array.from({ length: 16 }, (_, ordinal) => client(ordinal)));
+    proxy.mode = "pass";
+    expect(refusals).toEqual([]);
+    expect(seen).toHaveLength(16 * 25);
+    await readyzIs(200);
+    const books = await standingBooks(store);
+    expectToStand(seen, books);
+    expect(books.charges.size).toBe(seen.length);
+    await expectNothingHeld(gateway, books.balanceNano);
+    expect(gateway.stderrText).toContain("the database session for commits was lost");
+  });
+
+  test("is handed over from one gateway to the next without a pause between them", async () => {
+    expect((await postChat(gateway)).status).toBe(200);
+    const [next, code] = await Promise.all([start(), gateway.terminate()]);
+    expect(code).toBe(0);
+    gateway = next;
+    const { balanceNano } = await standingBooks(store);
+    await expectNothingHeld(gateway, balanceNano);
+  });
+});
