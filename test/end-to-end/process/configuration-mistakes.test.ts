@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { endProcesses, runProcess, startProcess, temporaryDirectory, type ProcessOptions } from "../../support/process.ts";
+import { freePort, isRefused } from "./support/ports.ts";
 import { queryDatabase } from "./support/query-database.ts";
 
 afterAll(endProcesses);
 
-const provider = (lines: string): string => `providers:\n  - id: acme\n${lines.trimEnd().split("\n").map((line) => `    ${line.trim()}\n`).join("")}`;
+/** A provider named acme with these lines in its entry. */
+const provider = (...lines: string[]): string => ["providers:", "  - id: acme", ...lines.map((line) => `    ${line}`), ""].join("\n");
 
 interface Mistake extends ProcessOptions {
   /** Texts that stderr has to hold, each on one line. */
@@ -19,10 +20,13 @@ const mistakes: Record<string, Mistake> = {
     says: [/switchyard\.yaml:4 .*retentoin.*retention/],
   },
   "an unknown key deep inside": {
-    yaml: provider("base_url: http://127.0.0.1:9/v1\napikey: x"),
+    yaml: provider("base_url: http://127.0.0.1:9/v1", "apikey: x"),
     says: [/switchyard\.yaml:4 .*apikey.*api_key/],
   },
-  "a wrong type": { yaml: "retention:\n  generations_days: soon\n", says: [/switchyard\.yaml:2 retention\.generations_days: expected an integer/] },
+  "a wrong type": {
+    yaml: "retention:\n  generations_days: soon\n",
+    says: [/switchyard\.yaml:2 retention\.generations_days: expected an integer/],
+  },
   "a bad URL": {
     yaml: "storage:\n  url: mysql://somewhere\nserver:\n  public_url: not-a-url\n",
     says: [/switchyard\.yaml:2 storage\.url: /, /switchyard\.yaml:4 server\.public_url: /],
@@ -44,30 +48,23 @@ const mistakes: Record<string, Mistake> = {
   },
   "a port beyond the last": { environment: { PORT: "70000" }, says: [/PORT: expected an integer from 0 to 65535/] },
   "a bootstrap key of another family": {
-    environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" }, says: [/SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1-/],
+    environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" },
+    says: [/SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1-/],
   },
   "a plan that does not exist": { environment: { SWITCHYARD_BOOTSTRAP_PLAN: "gold" }, says: [/SWITCHYARD_BOOTSTRAP_PLAN: /] },
-  "an encryption key of the wrong length": { environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" }, says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/] },
+  "an encryption key of the wrong length": {
+    environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" }, says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/],
+  },
   "Redis, which this release does not use": {
     environment: { REDIS_URL: "redis://127.0.0.1:6379" }, says: [/REDIS_URL: .*in memory/],
   },
-  "ClickHouse, which this release does not use": { environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" }, says: [/CLICKHOUSE_URL: .*no archive/] },
+  "ClickHouse, which this release does not use": {
+    environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" }, says: [/CLICKHOUSE_URL: .*no archive/],
+  },
   "Postgres without an encryption key": {
     environment: { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }, says: [/SWITCHYARD_ENCRYPTION_KEY: is required with Postgres/],
   },
 };
-
-const isRefused = (port: number): Promise<boolean> => new Promise((resolve) => {
-  const socket = connect(port, "127.0.0.1");
-  socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
-});
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  listener.stop(true);
-  return listener.port;
-}
 
 describe("a start is refused with exit code 1, naming every mistake, for", () => {
   test.each(Object.entries(mistakes))("%s", async (_, { says, ...options }) => {
@@ -96,9 +93,13 @@ describe("a start is refused in plain words for", () => {
   const fileAsDirectory = join(temporaryDirectory(), "file");
   const others: Record<string, Mistake> = {
     "a port that is taken": { environment: { PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)] },
-    "a metrics port that is taken": { environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)] },
+    "a metrics port that is taken": {
+      environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)],
+    },
     "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
-    "a data directory that cannot be made": { dataDirectory: join(fileAsDirectory, "data"), says: [/data\/encryption\.key: .*not a directory/] },
+    "a data directory that cannot be made": {
+      dataDirectory: join(fileAsDirectory, "data"), says: [/data\/encryption\.key: .*not a directory/],
+    },
     "a Postgres that nobody runs": {
       environment: {
         DATABASE_URL: `postgres://nobody:secret-of-nobody@127.0.0.1:${freePort()}/none`,
@@ -123,7 +124,8 @@ describe("a start is refused in plain words for", () => {
     const dataDirectory = temporaryDirectory();
     const gateway = await startProcess({ dataDirectory });
     await gateway.terminate();
-    await queryDatabase(join(dataDirectory, "switchyard.db"), "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')");
+    const later = "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')";
+    await queryDatabase(join(dataDirectory, "switchyard.db"), later);
     const ended = await runProcess({ dataDirectory });
     expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
     expect(ended.stderr).toContain("written by a newer release (2999-01-01-later)");

@@ -6,6 +6,7 @@ import { at, listAt } from "../api/at.ts";
 import { getJson, postChat } from "./support/ask.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { freePort } from "./support/ports.ts";
 
 let upstream: FaultUpstream;
 beforeAll(async () => {
@@ -18,13 +19,6 @@ afterAll(async () => {
 
 const start = (options: ProcessOptions): Promise<GatewayProcess> =>
   startProcess({ ...options, environment: { ...bootstrapVariables, ...options.environment } });
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
-  listener.stop(true);
-  return listener.port;
-}
 
 describe("operations", () => {
   test("/healthz and /readyz answer 200 without a credential once the ready line is out", async () => {
@@ -60,7 +54,8 @@ async function sandboxModels(gateway: GatewayProcess): Promise<unknown[]> {
   return models.filter((id) => String(id).startsWith("sandbox/"));
 }
 
-const saysSimulated = ({ stdoutLines }: GatewayProcess): boolean => stdoutLines.some((line) => line.includes("sandbox answers with simulated models"));
+const saysSimulated = ({ stdoutLines }: GatewayProcess): boolean =>
+  stdoutLines.some((line) => line.includes("sandbox answers with simulated models"));
 const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined => /"model":"([^"]+)"/.exec(stdoutLines.join("\n"))?.[1];
 
 describe("the sandbox", () => {

@@ -70,7 +70,8 @@ describe("Postgres", () => {
     await expectNothingHeld(gateway, balanceNano);
   });
 
-  test.each(["lose-request", "lose-answer", "pass"] as const)("whose connections are cut under load (%s) keeps every charge once", async (mode) => {
+  const cuts = ["lose-request", "lose-answer", "pass"] as const;
+  test.each(cuts)("whose connections are cut under load (%s) keeps every charge once", async (mode) => {
     const seen: SeenCharge[] = [];
     const refusals: string[] = [];
     const client = async (ordinal: number): Promise<void> => {

@@ -11,8 +11,10 @@ import { at } from "../api/at.ts";
 import { postChat } from "./support/ask.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
-import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
+import { isRefused } from "./support/ports.ts";
 import { queryDatabase } from "./support/query-database.ts";
+import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
+import { standingBooks } from "./support/standing-books.ts";
 
 afterAll(endProcesses);
 
@@ -30,22 +32,11 @@ afterEach(async () => {
 
 const draining = "no new connections are accepted";
 
-const isRefused = (port: number): Promise<boolean> => new Promise((resolve) => {
-  const socket = connect(port, "127.0.0.1");
-  socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
-  socket.once("connect", () => socket.destroy());
-});
-
-/** Charges that stand in the database of the gateway after its end. */
+/** Charges that stand in the database of the gateway after its end, where the books are sound. */
 async function standingCharges(): Promise<SeenCharge[]> {
-  const rows = await queryDatabase(
-    join(gateway.dataDirectory, "switchyard.db"),
-    `select g.id, g.cost_nano, sum(t.amount_nano) as moved from generations g left join transfers t on t.reference = g.id group by g.id, g.cost_nano order by g.id`,
-  );
-  return rows.map(({ id, cost_nano: cost, moved }) => {
-    expect(moved).toBe(cost);
-    return { generationId: String(id), costNano: BigInt(String(cost)) };
-  });
+  const path = join(gateway.dataDirectory, "switchyard.db");
+  const { charges } = await standingBooks({ options: {}, query: (text) => queryDatabase(path, text) });
+  return byId([...charges].map(([generationId, costNano]) => ({ generationId, costNano })));
 }
 
 const byId = (charges: readonly SeenCharge[]): SeenCharge[] => charges.toSorted((a, b) => (a.generationId < b.generationId ? -1 : 1));
@@ -125,9 +116,10 @@ describe("SIGTERM", () => {
     upstream.enqueue(json(chatCompletion({ text })));
     const socket = connect(gateway.port, "127.0.0.1");
     const question = JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testLlmKey}\r\ncontent-length: ${question.length}\r\n\r\n${question}`,
-    );
+    socket.write([
+      "POST /v1/chat/completions HTTP/1.1", "host: x", `authorization: Bearer ${testLlmKey}`, `content-length: ${question.length}`,
+      "", question,
+    ].join("\r\n"));
     const { promise: received, resolve } = Promise.withResolvers<string>();
     const parts: Buffer[] = [];
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -149,7 +141,8 @@ describe("SIGTERM", () => {
 
   test("sent twice ends requests that do not end, and charges what the provider does", async () => {
     const { script, gate } = gatedStream();
-    upstream.enqueue([...script.slice(0, 3), stall()], [head({ headers: { "content-type": "application/json" } }), body("{"), gate, stall()]);
+    const begunAnswer = [head({ headers: { "content-type": "application/json" } }), body("{"), gate, stall()];
+    upstream.enqueue([...script.slice(0, 3), stall()], begunAnswer);
     const stream = await postChat(gateway, { stream: true });
     const reader = stream.body?.getReader();
     await reader?.read();

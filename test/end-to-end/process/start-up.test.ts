@@ -85,7 +85,8 @@ describe("a start", () => {
   test("prints the address that clients are told to use", async () => {
     const gateway = await startProcess({ environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" } });
     expect(gateway.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
-    expect(gateway.stdoutLines.find((line) => line.startsWith("Try it: "))).toContain("https://gateway.example.com/api/v1/chat/completions");
+    const example = gateway.stdoutLines.find((line) => line.startsWith("Try it: "));
+    expect(example).toContain("https://gateway.example.com/api/v1/chat/completions");
   });
 
   test("writes nothing but the announcement to stdout, and the log to stderr as JSON", async () => {
@@ -106,7 +107,8 @@ describe("npm start", () => {
   test.skipIf(Bun.which("npm") === null || !isInstalled)("serves, and ends well when it is asked to", async () => {
     const empty = join(temporaryDirectory(), "empty.yaml");
     await Bun.write(empty, "");
-    const gateway = await startProcess({ command: ["npm", "--prefix", root, "--silent", "start"], environment: { SWITCHYARD_CONFIG: empty } });
+    const command = ["npm", "--prefix", root, "--silent", "start"];
+    const gateway = await startProcess({ command, environment: { SWITCHYARD_CONFIG: empty } });
     try {
       expect(gateway.stdoutLines.at(-1)).toBe(`switchyard ready ${gateway.url}`);
       expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);

@@ -31,7 +31,10 @@ export function loadUntilGone(gateway: GatewayProcess, { clients }: { clients: n
   };
 }
 
-async function askUntilGone(gateway: GatewayProcess, { client, see }: { client: number; see: (charge: SeenCharge) => void }): Promise<void> {
+async function askUntilGone(
+  gateway: GatewayProcess,
+  { client, see }: { client: number; see: (charge: SeenCharge) => void },
+): Promise<void> {
   for (let ordinal = client; ; ordinal += 1) {
     const stream = ordinal % 2 === 0;
     let response: Response;
