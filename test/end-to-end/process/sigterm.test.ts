@@ -104,6 +104,8 @@ describe("SIGTERM", () => {
     const reached = new Set(upstream.requests.map((request) => at(request.json(), "messages.0.content")));
     const unanswered = replies.filter(({ reply }) => !reply.complete);
     console.log(`${replies.length} requests on 32 connections, ${unanswered.length} met a closed connection`);
+    // Whose last answer came when the listening socket was closed already may have learnt too late that it was the last.
+    expect(unanswered.length).toBeLessThan(8);
     expect(unanswered.filter(({ sent, reply }) => (!reply.complete && reply.received !== "") || reached.has(sent))).toEqual([]);
     const answered = replies.flatMap(({ reply }) => (reply.complete ? [reply] : []));
     expect(answered.filter(({ status }) => status !== 200)).toEqual([]);
