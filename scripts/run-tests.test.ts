@@ -41,7 +41,9 @@ describe("the last line and the exit code", () => {
     "a run that ended badly without a reason": { bun: "echo ' 5 pass\n 0 fail' >&2; exit 1", line: "5 passed, 1 failed", status: 1 },
     "nothing that ran": { bun: "echo ' 0 pass\n 0 fail' >&2", line: "0 passed, 0 failed", status: 1 },
     "types that are wrong": { tsc: "echo 'x.ts(1,1): error TS1'; exit 2", line: "1 passed, 1 failed", status: 1 },
-    "a test that prints a summary of its own": { bun: "echo ' 99 pass' >&2; echo ' 2 pass\n 0 fail' >&2", line: "2 passed, 0 failed", status: 0 },
+    "a test that prints a summary of its own": {
+      bun: "echo ' 99 pass' >&2; echo ' 2 pass\n 0 fail' >&2", line: "2 passed, 0 failed", status: 0,
+    },
   };
 
   test.each(Object.entries(cases))("%s", (_, { bun, tsc, line, status }) => {
