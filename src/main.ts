@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { version } from "../package.json";
 import { createApp, exampleModel, type App } from "./app.ts";
 import type { AppSettings } from "./app-settings.ts";
@@ -26,6 +27,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     durability: storage.durability,
     encryptionKey: loadEncryptionKey({
       configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
+      databaseExists: storage.embedded && existsSync(storage.url.slice("sqlite:".length)),
     }),
     environment: process.env,
     providers: configuration.providers,

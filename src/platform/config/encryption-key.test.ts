@@ -27,6 +27,12 @@ test("a key file that is damaged is refused, never replaced", () => {
   expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(ConfigurationError);
 });
 
+test("a database whose key is missing is refused, and no new key is made beside it", () => {
+  const lost = { configured: undefined, dataDirectory, embedded: true, databaseExists: true };
+  expect(() => loadEncryptionKey(lost)).toThrow("the database exists");
+  expect(() => statSync(join(dataDirectory, "encryption.key"))).toThrow("ENOENT");
+});
+
 test("beside Postgres the key has to be configured", () => {
   expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: false }))
     .toThrow("SWITCHYARD_ENCRYPTION_KEY: is required with Postgres");

@@ -9,6 +9,8 @@ export interface EncryptionKeyOptions {
   dataDirectory: string;
   /** Whether the database is a file of this process. */
   embedded: boolean;
+  /** Whether that file is there already: then its key has to be there, too. */
+  databaseExists?: boolean;
 }
 
 const keyBytes = 32;
@@ -18,13 +20,17 @@ const variable = "SWITCHYARD_ENCRYPTION_KEY";
  * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start, into
  * `encryption.key` (mode 0600) of the data directory; beside a shared database there is no such place.
  */
-export function loadEncryptionKey({ configured, dataDirectory, embedded }: EncryptionKeyOptions): Uint8Array {
+export function loadEncryptionKey({ configured, dataDirectory, embedded, databaseExists }: EncryptionKeyOptions): Uint8Array {
   if (configured !== undefined) return decoded(configured, variable);
   if (!embedded) {
     throw problem(variable, "is required with Postgres: set 32 bytes in base64, such as `openssl rand -base64 32` prints");
   }
   const path = join(dataDirectory, "encryption.key");
-  return decoded(readKeyFile(path) ?? makeKeyFile(dataDirectory, path), path);
+  const kept = readKeyFile(path);
+  if (kept === undefined && databaseExists) {
+    throw problem(variable, `is not set and ${path} is missing, but the database exists: without its key no stored credential works. Restore the key`);
+  }
+  return decoded(kept ?? makeKeyFile(dataDirectory, path), path);
 }
 
 function decoded(base64: string, key: string): Uint8Array {
