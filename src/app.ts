@@ -126,7 +126,7 @@ async function buildAccount(settings: AppSettings, { storage, clock }: { storage
   const workspaces = new WorkspaceStore(storage.database.withTables());
   const llmKeys = new LlmKeyStore(storage.database.withTables());
   const managementKeys = new ManagementKeyStore(storage.database.withTables());
-  const ledgerStore = new LedgerStore(storage.database.withTables());
+  const ledgerStore = new LedgerStore({ database: storage.database.withTables(), commits: storage.commits });
   const ledger = new Ledger({ book: new AccountBook(), commits: storage.commits, clock });
   const [loaded] = await Promise.all([
     loadCredentials(directory, { workspaces, llmKeys, managementKeys }),

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/lib/clock.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { AccountBook } from "./account-book.ts";
 import type { Bucket } from "./transfer.ts";
 
@@ -20,9 +21,11 @@ export interface LedgerTables {
 /** Reads of the ledger; it is written through the commit queue only. */
 export class LedgerStore {
   private readonly database: Kysely<LedgerTables>;
+  private readonly commits: CommitQueue;
 
-  constructor(database: Kysely<LedgerTables>) {
-    this.database = database;
+  constructor(options: { database: Kysely<LedgerTables>; commits: CommitQueue }) {
+    this.database = options.database;
+    this.commits = options.commits;
   }
 
   /** Fills the book that admission looks at. */
@@ -46,6 +49,8 @@ export class LedgerStore {
 
   /** Requests that a key settled in the last 30 days. */
   async monthlyRequests(workspaceId: string, nowMs: number): Promise<ReadonlyMap<string, number>> {
+    // Free requests do not wait for their rows, and their caller may ask before they are written.
+    if (this.commits.pendingCount > 0) await this.commits.flush();
     const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
     const rows = await this.database.selectFrom("key_spend_hours")
       .select(["key_id", (builder) => builder.fn.sum<number | bigint>("requests").as("requests")])

@@ -28,7 +28,10 @@ export function loadEncryptionKey({ configured, dataDirectory, embedded, databas
   const path = join(dataDirectory, "encryption.key");
   const kept = readKeyFile(path);
   if (kept === undefined && databaseExists) {
-    throw problem(variable, `is not set and ${path} is missing, but the database exists: without its key no stored credential works. Restore the key`);
+    throw problem(
+      variable,
+      `is not set and ${path} is missing, but the database exists: no stored credential works without its key; restore it`,
+    );
   }
   return decoded(kept ?? makeKeyFile(dataDirectory, path), path);
 }
