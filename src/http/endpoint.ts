@@ -42,7 +42,6 @@ export interface Endpoint<Dependencies, Body = unknown> {
   body?: ZodType<Body>;
   rawBody?: ZodType;
   response?: ZodType;
-  successStatus?: number;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;
   handle(context: RequestContext<Body>, dependencies: Dependencies): Response | Promise<Response>;

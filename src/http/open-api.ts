@@ -47,7 +47,7 @@ function operation(endpoint: Endpoint<never>): Json {
     ...(given.length === 0 ? {} : { parameters: given }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: { "application/json": { schema: jsonSchema(body, "input") } } } }),
     responses: {
-      [String(endpoint.successStatus ?? 200)]: {
+      200: {
         description: "Success.",
         ...(endpoint.response === undefined ? {} : { content: { "application/json": { schema: jsonSchema(endpoint.response, "output") } } }),
       },

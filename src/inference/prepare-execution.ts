@@ -1,3 +1,4 @@
+import { limitWindowHours } from "../account/keys/llm-key.ts";
 import { brandHeader } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { CatalogSnapshot } from "./catalog/model.ts";
@@ -94,10 +95,9 @@ function hold(execution: Execution, maxOutputTokens: number | undefined): void {
   const { deps, call, candidates, inputTokens } = execution;
   const { key, workspace } = call.caller;
   const ceilingNano = holdCeiling(candidates, { inputTokens, maxOutputTokens, choices: choicesOf(call) });
-  const windowHours = key.limitReset === "daily" ? 24 : key.limitReset === "weekly" ? 7 * 24 : 30 * 24;
   const reserve = (amountNano: bigint) => deps.ledger.reserve({
     holdId: call.generationId, workspaceId: workspace.id, keyId: key.id, ceilingNano: amountNano,
-    keyLimit: key.limitNanoUsd === null ? null : { limitNano: key.limitNanoUsd, windowHours },
+    keyLimit: key.limitNanoUsd === null ? null : { limitNano: key.limitNanoUsd, windowHours: limitWindowHours(key.limitReset) },
   });
   const outcome = reserve(ceilingNano);
   if (outcome.ok) {

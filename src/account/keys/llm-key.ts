@@ -1,6 +1,11 @@
 /** Rolling windows that a spending limit can be measured over; null is the 30-day window. */
 export type LimitReset = "daily" | "weekly" | "monthly" | null;
 
+const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
+
+/** Length in hours of the window that a limit is measured over. */
+export const limitWindowHours = (reset: LimitReset): number => windowHours[reset ?? "monthly"];
+
 /** An LLM key as the gateway knows it; the secret itself is never kept, only its keyed hash. */
 export interface LlmKey {
   /** `key_` id; survives rotation, so counters hang on it. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
+import { limitWindowHours, type LimitReset, type LlmKey } from "../../account/keys/llm-key.ts";
 import type { KeyAccount } from "../../account/ledger/account-book.ts";
 import { isoOrNull } from "../../platform/lib/clock.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
@@ -26,19 +26,17 @@ export interface KeyUsage {
   nowMs: number;
 }
 
-const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
-
 /** What is left of a key's limit within its window, in USD; null without a limit. */
 export function limitRemaining(key: LlmKey, { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">): number | null {
   if (key.limitNanoUsd === null) return null;
-  const spent = account.spend.spentWithin(windowHours[key.limitReset ?? "monthly"], nowMs);
+  const spent = account.spend.spentWithin(limitWindowHours(key.limitReset), nowMs);
   return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
 }
 
 /** The public record of a key. */
 export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKeyObjectSchema> {
   const { account, nowMs } = usage;
-  const spent = (hours: number): number => usdFromNano(account.spend.spentWithin(hours, nowMs));
+  const spent = (window: LimitReset): number => usdFromNano(account.spend.spentWithin(limitWindowHours(window), nowMs));
   return {
     id: key.id, hash: key.hash, name: key.name, label: key.label,
     created_at: new Date(key.createdAtMs).toISOString(),
@@ -46,9 +44,9 @@ export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKe
     expires_at: isoOrNull(key.expiresAtMs),
     disabled: key.disabled,
     real_usage: usdFromNano(account.spend.total),
-    real_usage_daily: spent(windowHours.daily),
-    real_usage_weekly: spent(windowHours.weekly),
-    real_usage_monthly: spent(windowHours.monthly),
+    real_usage_daily: spent("daily"),
+    real_usage_weekly: spent("weekly"),
+    real_usage_monthly: spent("monthly"),
     real_usage_monthly_requests: usage.monthlyRequests,
     limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
     limit_remaining: limitRemaining(key, usage),

@@ -63,8 +63,6 @@ export class Connection {
   idleUntilMs = 0;
   /** How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said nothing. */
   idleForMs: number | undefined;
-  /** Requests that were answered over this connection. */
-  servedCount = 0;
   private socket: Socket<Connection> | undefined;
   private readonly parser: ResponseParser;
   private listener: ExchangeListener | undefined;
@@ -241,7 +239,6 @@ export class Connection {
   private complete(reusable: boolean): void {
     const listener = this.listener;
     this.listener = undefined;
-    this.servedCount += 1;
     this.resume();
     const keep = reusable && this.unsent === undefined && !this.closed;
     if (keep) this.release(this, true);
