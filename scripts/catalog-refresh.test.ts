@@ -107,6 +107,13 @@ test("reads from a URL, and refuses an error page", async () => {
   await server.stop(true);
 });
 
+test("the command writes the file that it is told to", () => {
+  const path = join(directory, "source.json");
+  writeFileSync(path, JSON.stringify(sourceWith(1)));
+  const run = Bun.spawnSync([process.execPath, join(import.meta.dir, "catalog-refresh.ts"), path, `--output=${outputPath()}`]);
+  expect([run.exitCode, inputPrice()]).toEqual([0, "1"]);
+});
+
 test("the command ends with 1 when it refuses", () => {
   const path = join(directory, "bad.json");
   writeFileSync(path, "{}");

@@ -1,4 +1,4 @@
-// Refreshes the catalog's facts: npm run catalog:refresh -- [path or URL] [--accept-price-moves]
+// Refreshes the catalog's facts: npm run catalog:refresh -- [path or URL] [--output=facts.json] [--accept-price-moves]
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
@@ -86,13 +86,16 @@ function section(title: string, rows: readonly string[]): string[] {
 const reasonOf = (error: unknown): string =>
   error instanceof z.ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : String(error);
 
+/** Names another facts file than the bundled one, for `catalog.facts` of switchyard.yaml. */
+const outputOption = "--output=";
+
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const result = await refreshCatalog({
     source: words.find((word) => !word.startsWith("--"))
       ?? process.env["CATALOG_FACTS_URL"]
       ?? "https://models.dev/api.json",
-    outputPath: fileURLToPath(bundledFactsUrl),
+    outputPath: words.find((word) => word.startsWith(outputOption))?.slice(outputOption.length) ?? fileURLToPath(bundledFactsUrl),
     acceptPriceMoves: words.includes("--accept-price-moves"),
     today: new Date(systemClock.nowMs()).toISOString().slice(0, 10),
   });

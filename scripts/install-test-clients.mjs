@@ -1,0 +1,37 @@
+// Installs the clients that some tests run and that are no packages of this project, because they are large or written
+// in Python: pinned, and into a folder outside the tree. Tests whose client is missing are skipped and say so.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+const folder = process.env.SWITCHYARD_TEST_CLIENTS ?? join(homedir(), ".cache", "switchyard-test-clients");
+
+const groups = {
+  python: {
+    packages: ["openai==3.22.1", "anthropic==1.13.0"],
+    command: (into, packages) => ["python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target", into, ...packages],
+  },
+  agents: {
+    packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
+    command: (into, packages) => ["npm", "install", "--prefix", into, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", ...packages],
+  },
+};
+
+let failures = 0;
+for (const [name, { packages, command }] of Object.entries(groups)) {
+  const into = join(folder, name);
+  const stamp = join(into, ".installed");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === packages.join("\n")) continue;
+  mkdirSync(into, { recursive: true });
+  const [program, ...parameters] = command(into, packages);
+  const result = spawnSync(program, parameters, { stdio: ["ignore", "ignore", "pipe"], encoding: "utf8" });
+  if (result.status === 0) {
+    writeFileSync(stamp, packages.join("\n"));
+    continue;
+  }
+  failures += 1;
+  console.error(result.error?.message ?? result.stderr.trimEnd());
+  console.error(`could not install ${packages.join(", ")}: tests that need them are skipped`);
+}
+process.exitCode = failures === 0 ? 0 : 1;
