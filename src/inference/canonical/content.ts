@@ -11,7 +11,7 @@ interface PartBase {
 
 /** Where a statement comes from. */
 export type Annotation =
-  | { type: "url"; url: string; title?: string; startIndex?: number; endIndex?: number; citedText?: string }
+  | { type: "url"; url: string; title?: string; startIndex?: number; endIndex?: number; citedText?: string; extensions?: Extensions }
   | {
       type: "document";
       documentIndex: number;
@@ -21,6 +21,7 @@ export type Annotation =
       unit: "character" | "page" | "block";
       start: number;
       end: number;
+      extensions?: Extensions;
     }
   | { type: "opaque"; dialect: DialectId; value: JsonObject };
 

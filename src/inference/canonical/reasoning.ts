@@ -43,6 +43,8 @@ export interface ReasoningRequest {
   summary?: string;
   /** How Messages shows thoughts: summarized, omitted or updates. */
   display?: string;
+  /** How Messages lets the model choose when to think, where thinking is not simply on or off: adaptive or between_tools. */
+  mode?: string;
   /** True when the model may think but the answer must not show it. */
   exclude?: boolean;
   extensions?: Extensions;
@@ -65,6 +67,10 @@ export function openProvenance(sealed: string): { seal: string; provenance?: Pro
 /** True when another provider than the named one sealed the block, which would refuse it. */
 export const isForeignReasoning = (part: { provenance?: Provenance }, providerId: string): boolean =>
   part.provenance !== undefined && part.provenance.providerId !== providerId;
+
+/** True when somebody sealed the block. An empty signature is one only where its maker is known to write none. */
+export const isSealedReasoning = ({ signature, encrypted, provenance }: ReasoningPart): boolean =>
+  encrypted !== undefined || (signature !== undefined && (signature !== "" || provenance !== undefined));
 
 /** True when the request turns thinking off, by whichever of its two forms. */
 export const isReasoningDisabled = (reasoning: ReasoningRequest | undefined): boolean =>

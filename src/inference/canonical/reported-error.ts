@@ -8,5 +8,7 @@ export interface ReportedError {
   param?: string;
   /** HTTP status, where the report names one. */
   status?: number;
+  /** Seconds that the caller should wait before it tries again. */
+  retryAfterSeconds?: number;
   metadata?: JsonObject;
 }

@@ -41,12 +41,12 @@ function itemParts(part: AssistantPart, place: ItemPlace): StreamPart[] {
     case "reasoning": return reasoningParts(part, place);
     case "refusal": return [{ type: "refusal-delta", ...place, refusal: part.refusal }];
     case "tool-call": {
-      const { kind, id, name, namespace, signature, provenance } = part;
+      const { kind, id, name, namespace, signature, provenance, extensions } = part;
       return [
         {
           type: "tool-call-start", ...place, kind, id, name,
           ...(namespace !== undefined && { namespace }), ...(signature !== undefined && { signature }),
-          ...(provenance !== undefined && { provenance }),
+          ...(provenance !== undefined && { provenance }), ...(extensions !== undefined && { extensions }),
         },
         { type: "tool-call-delta", ...place, arguments: part.arguments },
         { type: "tool-call-end", ...place },

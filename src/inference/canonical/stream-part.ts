@@ -1,4 +1,5 @@
 import type { Annotation, ImagePart, OpaquePart } from "./content.ts";
+import type { Extensions } from "./extensions.ts";
 import type { Finish } from "./finish-reason.ts";
 import type { GatewayFacts } from "./gateway-facts.ts";
 import type { LogProbabilities } from "./log-probability.ts";
@@ -73,6 +74,7 @@ export interface ToolCallStart extends ItemPlace {
   /** Gemini's thought signature. */
   signature?: string;
   provenance?: Provenance;
+  extensions?: Extensions;
 }
 
 /** A piece of sound; the id and the expiry come once. */

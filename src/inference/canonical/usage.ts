@@ -1,3 +1,5 @@
+import type { Extensions } from "./extensions.ts";
+
 /**
  * What a request consumed, as disjoint counts: no token stands in two of them, so that
  * price x count can be summed without correction. Absent means "not reported", 0 means "none".
@@ -28,6 +30,8 @@ export interface MeteredUsage {
   clamped: boolean;
   /** The provider's own figure for this request in USD, as it wrote it; absent when it sent none. */
   providerCostUsd?: number;
+  /** What the provider reports beside tokens, such as the requests of its own tools. */
+  extensions?: Extensions;
 }
 
 const inputParts = [

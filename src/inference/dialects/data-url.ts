@@ -1,3 +1,5 @@
+import type { MediaSource } from "../canonical/content.ts";
+
 /** Bytes as text, with their media type. */
 export interface InlineBytes {
   mediaType: string;
@@ -23,3 +25,9 @@ export function parseDataUrl(url: string): InlineBytes | undefined {
 
 /** The data URL of inline bytes. */
 export const dataUrl = ({ mediaType, data }: InlineBytes): string => `data:${mediaType};base64,${data}`;
+
+/** A picture's address, or its bytes where the address is a data URL. */
+export function mediaSource(url: string): MediaSource {
+  const inline = parseDataUrl(url);
+  return inline ? { type: "base64", ...inline } : { type: "url", url };
+}

@@ -1,121 +1,71 @@
 import { describe, expect, test } from "bun:test";
 import { dialectRequestCases } from "../../../test/support/dialect-request-cases.ts";
+import { dialectResponseCases } from "../../../test/support/dialect-response-cases.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
 import type { ClientDialect, UpstreamDialect } from "./dialect.ts";
+import { anthropicMessages } from "./anthropic-messages/anthropic-messages.ts";
+import { googleGenerate } from "./google-generate/google-generate.ts";
 import { openaiChat } from "./openai-chat/openai-chat.ts";
+import { openaiResponses } from "./openai-responses/openai-responses.ts";
+import { withoutUndefined } from "./without-undefined.ts";
+
+interface DialectUnderTest {
+  /** Gemini's has no side that faces clients. */
+  dialect: UpstreamDialect & Partial<ClientDialect>;
+  /** Fields of every request on this wire, and what they mean beside the model. */
+  everyRequest: { wire: JsonObject; means?: Partial<CanonicalRequest> };
+  /** What every answer of this wire lacks, as it reads. */
+  everyAnswer?: Partial<CanonicalResponse>;
+}
 
 /** Dialects under test; a new one gets a row here and a column in every case. */
-const dialects: Partial<Record<DialectId, ClientDialect & UpstreamDialect>> = { "openai-chat": openaiChat };
+const dialects: Partial<Record<DialectId, DialectUnderTest>> = {
+  "openai-chat": { dialect: openaiChat, everyRequest: { wire: { model: "m" } } },
+  "anthropic-messages": {
+    dialect: anthropicMessages,
+    everyRequest: { wire: { model: "m", max_tokens: 4_096 }, means: { maxOutputTokens: 4_096 } },
+    everyAnswer: { createdAtSeconds: 0 },
+  },
+  "google-generate": { dialect: googleGenerate, everyRequest: { wire: {} } },
+  "openai-responses": {
+    dialect: openaiResponses,
+    everyRequest: { wire: { model: "m", store: false, include: ["reasoning.encrypted_content"] }, means: { store: false } },
+    everyAnswer: { serviceTier: "default" },
+  },
+};
+const underTest = Object.entries(dialects) as [DialectId, DialectUnderTest][];
 
 describe("a canonical request on each wire", () => {
-  for (const { what, canonical, wire } of dialectRequestCases) {
-    test(what, () => {
-      for (const [id, dialect] of Object.entries(dialects) as [DialectId, ClientDialect & UpstreamDialect][]) {
-        const request: CanonicalRequest = { dialect: id, model: "m", stream: false, ...canonical };
-        const expected = wire[id];
-        expect(expected, `${what} has no row for ${id}`).toBeDefined();
-        const { body, losses } = dialect.encodeRequest(request, { upstreamModel: "m", stream: false, providerId: "acme" });
-        expect(body).toStrictEqual({ model: "m", ...expected });
-        expect(losses).toEqual([]);
-        expect(dialect.decodeRequest({ model: "m", ...expected })).toStrictEqual(request);
+  for (const { what, canonical, wire, reads, losses, refuses } of dialectRequestCases) {
+    test.each(underTest)(`${what}: %s`, (id, { dialect, everyRequest }) => {
+      const request: CanonicalRequest = { dialect: id, model: "m", stream: false, ...everyRequest.means, ...canonical };
+      const encode = () => dialect.encodeRequest(request, { upstreamModel: "m", stream: false, providerId: "acme" });
+      const refused = refuses?.[id];
+      if (refused !== undefined) {
+        expect(encode).toThrow(expect.objectContaining({ code: "unsupported_content", param: refused }));
+        return;
       }
+      const expected = wire[id];
+      expect(expected, `${what} has no row for ${id}`).toBeDefined();
+      const encoded = encode();
+      expect(encoded.body).toStrictEqual({ ...everyRequest.wire, ...expected });
+      expect(encoded.losses.map((loss) => loss.field)).toEqual([...losses?.[id] ?? []]);
+      if (dialect.decodeRequest === undefined) return;
+      expect(dialect.decodeRequest(encoded.body)).toStrictEqual(withoutUndefined({ ...request, ...reads?.[id] }));
     });
   }
 });
 
-interface ResponseCase {
-  what: string;
-  canonical: CanonicalResponse;
-  wire: Partial<Record<DialectId, JsonObject>>;
-}
-
-const head = { id: "r1", model: "m", createdAtSeconds: 1_763_700_000 };
-const chatHead = { id: "r1", object: "chat.completion", created: 1_763_700_000, model: "m" };
-
-const responseCases: ResponseCase[] = [
-  {
-    what: "text with usage",
-    canonical: {
-      ...head,
-      choices: [{ index: 0, parts: [{ type: "text", text: "Sunny." }], finish: { reason: "stop" } }],
-      usage: {
-        usage: { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 3, reasoningTokens: 4 },
-        estimated: false,
-        clamped: false,
-      },
-    },
-    wire: {
-      "openai-chat": {
-        ...chatHead,
-        choices: [{ index: 0, message: { role: "assistant", content: "Sunny.", refusal: null }, logprobs: null, finish_reason: "stop" }],
-        usage: {
-          prompt_tokens: 130, completion_tokens: 7, total_tokens: 137,
-          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 }, completion_tokens_details: { reasoning_tokens: 4 },
-        },
-      },
-    },
-  },
-  {
-    what: "a call without arguments",
-    canonical: {
-      ...head,
-      choices: [
-        {
-          index: 0,
-          parts: [{ type: "tool-call", kind: "function", id: "c", name: "f", arguments: "{}" }],
-          finish: { reason: "tool_calls" },
-        },
-      ],
-    },
-    wire: {
-      "openai-chat": {
-        ...chatHead,
-        choices: [{
-          index: 0,
-          message: {
-            role: "assistant",
-            content: null,
-            refusal: null,
-            tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
-          },
-          logprobs: null,
-          finish_reason: "tool_calls",
-        }],
-      },
-    },
-  },
-  {
-    what: "plain thoughts before text that was cut by its bound",
-    canonical: {
-      ...head,
-      choices: [{ index: 0, parts: [{ type: "reasoning", text: "hm" }, { type: "text", text: "So" }], finish: { reason: "length" } }],
-    },
-    wire: {
-      "openai-chat": {
-        ...chatHead,
-        choices: [{
-          index: 0,
-          message: { role: "assistant", content: "So", refusal: null, reasoning_content: "hm" },
-          logprobs: null,
-          finish_reason: "length",
-        }],
-      },
-    },
-  },
-];
-
 describe("a canonical answer on each wire", () => {
-  for (const { what, canonical, wire } of responseCases) {
-    test(what, () => {
-      for (const [id, dialect] of Object.entries(dialects) as [DialectId, ClientDialect & UpstreamDialect][]) {
-        const expected = wire[id];
-        expect(expected, `${what} has no row for ${id}`).toBeDefined();
-        expect(dialect.encodeResponse(canonical)).toStrictEqual(expected ?? {});
-        expect(dialect.decodeResponse(expected, {})).toStrictEqual(canonical);
-      }
+  for (const { what, canonical, wire, reads } of dialectResponseCases) {
+    test.each(underTest)(`${what}: %s`, (id, { dialect, everyAnswer }) => {
+      const expected = wire[id];
+      expect(expected, `${what} has no row for ${id}`).toBeDefined();
+      if (dialect.encodeResponse !== undefined) expect(dialect.encodeResponse(canonical)).toStrictEqual(expected ?? {});
+      expect(dialect.decodeResponse(expected, {})).toStrictEqual({ ...canonical, ...everyAnswer, ...reads?.[id] });
     });
   }
 });

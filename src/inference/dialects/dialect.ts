@@ -1,5 +1,6 @@
 import type { GatewayError } from "../../platform/lib/errors.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
+import type { GatewayFacts } from "../canonical/gateway-facts.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss } from "../canonical/loss.ts";
 import type { ReasoningSpelling } from "../canonical/reasoning.ts";
@@ -18,6 +19,19 @@ export interface ResponseContext {
   id?: string;
   /** The model's public name; absent means the upstream's. */
   model?: string;
+  /** The estimate of the input, for dialects that tell of it before the upstream does. */
+  inputTokens?: number;
+  /** What the gateway knows before the answer, for dialects that tell of it at its start. */
+  gateway?: Pick<GatewayFacts, "requestedModel" | "fallback">;
+  /** The request's body as its client wrote it, for dialects whose answers repeat it (Responses). */
+  requestBody?: Readonly<Record<string, unknown>>;
+  /** Unix time in seconds, for dialects that tell when an answer was finished; absent means when it was begun. */
+  nowSeconds?: () => number;
+  /**
+   * The client breaks on events that its SDK does not know (`openai.responses.stream()`, which sends
+   * `X-Stainless-Helper-Method: stream`): the metadata stands in its last event instead of in one of its own.
+   */
+  metadataInLastEvent?: boolean;
 }
 
 /** Canonical stream parts to one client's wire; one encoder serves one stream. */
@@ -38,6 +52,8 @@ export interface ClientDialect {
   decodeRequest(body: unknown): CanonicalRequest;
   encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
   createStreamEncoder(context?: ResponseContext): StreamEncoder;
+  /** What is sent while the upstream is silent; absent means a comment. */
+  pingFrame?: string;
   /** The JSON body of an error answer. */
   encodeError(error: GatewayError, context: ErrorContext): JsonObject;
   /** The SSE frames that end a stream in failure, for a stream whose encoder is not at hand. */
@@ -99,6 +115,11 @@ export interface StreamDecoder {
   decode(event: { event?: string; data: string }): StreamPart[];
   /** The connection has ended: closes what is whole, and makes an error of what was cut. */
   end(): StreamPart[];
+  /**
+   * Everything has said how it ended, although no `finish` was given out yet: for dialects that have no
+   * terminal event. Absent means that `finish` tells.
+   */
+  readonly isComplete?: boolean;
   /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
   readonly latestUsage: MeteredUsage | undefined;
 }
@@ -106,6 +127,8 @@ export interface StreamDecoder {
 /** The side of a wire format that faces upstreams. */
 export interface UpstreamDialect {
   id: DialectId;
+  /** Headers that requests of this dialect need beside the provider's own, such as a version. */
+  requestHeaders?: Readonly<Record<string, string>>;
   /** Throws GatewayError `unsupported_content` for content that must not be dropped in silence. */
   encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest;
   /** Throws GatewayError `upstream_error` when the body is no answer of this dialect. */

@@ -11,6 +11,7 @@ export function reportError(error: GatewayError, context: { traceId: string }): 
     type,
     ...(error.param !== undefined && { param: error.param }),
     status: error.status,
+    ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
     metadata: { type, fault: error.fault, trace_id: context.traceId, ...error.metadata as JsonObject },
   };
 }

@@ -2,7 +2,7 @@ import type { CacheMarker } from "../../canonical/cache-marker.ts";
 import type { DocumentPart, ImagePart, MediaSource, TextPart } from "../../canonical/content.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import type { UserPart } from "../../canonical/message.ts";
-import { parseDataUrl } from "../data-url.ts";
+import { mediaSource, parseDataUrl } from "../data-url.ts";
 import { asObject, asString, badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
@@ -69,11 +69,6 @@ function decodeImage(part: RequestFields): ImagePart {
     cache: decodeCache(part),
     extensions: part.unknown("openai-chat", knownFields.image),
   });
-}
-
-function mediaSource(url: string): MediaSource {
-  const inline = parseDataUrl(url);
-  return inline ? { type: "base64", ...inline } : { type: "url", url };
 }
 
 function decodeAudio(part: RequestFields): UserPart {

@@ -1,7 +1,8 @@
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type {
-  CanonicalRequest, GatewayRequest, OutputFormat, PromptCaching, Sampling, WebSearchOptions,
+  CanonicalRequest, OutputFormat, Sampling, WebSearchOptions,
 } from "../../canonical/request.ts";
+import { decodeGateway, decodePromptCaching } from "../decode-gateway.ts";
 import { asArray, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { decodeMessages } from "./decode-messages.ts";
@@ -118,21 +119,6 @@ function decodeWebSearch(options: RequestFields | undefined): WebSearchOptions |
     extensions: options.unknown("openai-chat", knownSearchFields),
   });
 }
-
-const decodePromptCaching = (body: RequestFields): PromptCaching => withoutUndefined<PromptCaching>({
-  key: body.string("prompt_cache_key"),
-  retention: body.string("prompt_cache_retention"),
-  options: body.objectField("prompt_cache_options"),
-});
-
-const decodeGateway = (body: RequestFields): GatewayRequest => withoutUndefined<GatewayRequest>({
-  models: body.strings("models"),
-  provider: body.objectField("provider"),
-  sessionId: body.string("session_id"),
-  trace: body.objectField("trace"),
-  requireParams: body.strings("require_params"),
-  minContext: body.number("min_context"),
-});
 
 /** Unknown fields, and a response format that only the client's own dialect may know. */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {

@@ -115,7 +115,7 @@ describe("encodeResponse", () => {
       usage: { usage: { inputTokens: 1, outputTokens: 1 }, estimated: false, clamped: false },
       gateway: { costUsd: 0, requestedModel: "a/b", fallback: { used: true }, metadata: { creditsCharged: 0 } },
     }, { id: "chatcmpl-gw", model: "acme/large" })).toEqual({
-      id: "chatcmpl-gw", object: "chat.completion", created: 1, model: "acme/large", choices: [],
+      id: "chatcmpl-gw", object: "chat.completion", created: 1, model: "acme/large", choices: [], system_fingerprint: null,
       usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost: 0 },
       requested_model: "a/b", fallback: { used: true }, service_metadata: { creditsCharged: 0 },
     });

@@ -4,6 +4,7 @@ import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
+import { cutStream, malformedEvent, parseEventObject } from "../stream-failures.ts";
 import { readStreamError } from "./read-error.ts";
 import { readUsageOf } from "./read-usage.ts";
 import { ChoiceStream, choiceIndexOf } from "./stream-choice.ts";
@@ -31,8 +32,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (data === "[DONE]") return this.finish();
     // Servers send comments and keep-alives as data too; a chunk is always an object, an error may stand in a list.
     if (!/^\[?\s*\{/.test(data)) return event.event === "error" ? this.fail(textError(data)) : [];
-    const chunk = parseObject(data);
-    if (chunk === undefined) return this.fail(malformed);
+    const chunk = parseEventObject(data);
+    if (chunk === undefined) return this.fail(malformedEvent);
     const error = readStreamError(event.event === "error" && chunk.error === undefined ? { error: chunk } : chunk);
     return error === undefined ? this.readChunk(chunk) : this.readLastChunk(chunk, error);
   }
@@ -40,7 +41,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   end(): StreamPart[] {
     if (this.ended) return [];
     const whole = this.choices.size > 0 && [...this.choices.values()].every((choice) => choice.finished);
-    return whole ? this.finish() : this.fail(cut);
+    return whole ? this.finish() : this.fail(cutStream);
   }
 
   /** Content that came along with an error still counts; an end that came along does not. */
@@ -104,29 +105,8 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 }
 
-const cut: ErrorPart = {
-  type: "error",
-  fault: "cut",
-  error: { message: "The provider closed the stream before the answer was finished.", code: "upstream_error", type: "upstream_error" },
-};
-
-const malformed: ErrorPart = {
-  type: "error",
-  fault: "malformed",
-  error: { message: "The provider sent a stream event that is no valid JSON.", code: "upstream_error", type: "upstream_error" },
-};
-
 const textError = (text: string): ErrorPart => ({
   type: "error",
   fault: "reported",
   error: { message: text === "" ? "The provider ended the stream with an error." : text },
 });
-
-function parseObject(data: string): JsonObject | undefined {
-  try {
-    const parsed: unknown = JSON.parse(data);
-    return asObject(asArray(parsed)?.[0] ?? parsed);
-  } catch {
-    return undefined;
-  }
-}

@@ -6,19 +6,23 @@ import type { ToolCallPart } from "../../canonical/tool.ts";
 import { wrapInput } from "../tool-aliases.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { encodeText } from "./encode-content.ts";
-import type { EncodePlace, EncodeState } from "./encode-state.ts";
+import type { EncodePlace, EncodeState } from "../encode-state.ts";
 import { joinTexts } from "./join-texts.ts";
 import { encodeDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
 
-/** A turn of the model as history. `content` is always there: null beside calls, empty text otherwise. */
-export function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject {
+/**
+ * A turn of the model as history. `content` is always there: null beside calls, empty text otherwise. A
+ * turn of which nothing can be replayed is left out, since an empty one would be a turn of its own.
+ */
+export function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
   const { state } = place;
   const parts = message.parts.filter((part, index) => keepsPart(part, place.at(`.content[${index}]`)));
+  if (parts.length === 0 && message.parts.length > 0) return [];
   const calls = parts.filter((part) => part.type === "tool-call");
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
   const audio = parts.find((part) => part.type === "audio-output");
   const speechless = calls.length > 0 || refusal !== "" || audio !== undefined;
-  return withoutUndefined<JsonObject>({
+  return [withoutUndefined<JsonObject>({
     role: "assistant",
     content: assistantContent(parts, place) ?? (speechless ? null : ""),
     name: message.name,
@@ -27,7 +31,7 @@ export function encodeAssistant(message: AssistantMessage, place: EncodePlace): 
     ...replayedThoughts(parts, state),
     ...encodeCalls(calls, place),
     ...place.extensionFields(message.extensions),
-  });
+  })];
 }
 
 /** Whether a part can be replayed here at all; what cannot is declared. */

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { UserPart } from "../../canonical/message.ts";
 import { dataUrl } from "../data-url.ts";
 import { unsupportedContent } from "../request-fields.ts";
-import type { EncodePlace } from "./encode-state.ts";
+import type { EncodePlace } from "../encode-state.ts";
 
 /** One part of a user's message; a document of several parts becomes several. */
 export function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {

@@ -6,7 +6,7 @@ import {
 import { repairToolTurns } from "../repair-tool-turns.ts";
 import { encodeAssistant } from "./encode-assistant.ts";
 import { encodeText, encodeUserPart } from "./encode-content.ts";
-import type { EncodePlace, EncodeState } from "./encode-state.ts";
+import type { EncodePlace, EncodeState } from "../encode-state.ts";
 
 /** Claude Code's accounting line, which changes with every request and would spoil other providers' prompt caches. */
 const billingHeaderPrefix = "x-anthropic-billing-header:";
@@ -74,7 +74,7 @@ class TurnEncoder {
       case "user": this.wire.push(this.userMessage(message, place)); break;
       case "assistant":
         this.flushAttachments();
-        this.wire.push(encodeAssistant(message, place));
+        this.wire.push(...encodeAssistant(message, place));
         break;
       case "system":
         this.flushAttachments();

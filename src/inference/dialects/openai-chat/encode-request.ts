@@ -1,15 +1,19 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { EncodeState } from "../encode-state.ts";
+import { flatEffort } from "../flat-effort.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { encodeMessages } from "./encode-messages.ts";
-import { EncodeState } from "./encode-state.ts";
 import { encodeToolFields } from "./encode-tools.ts";
+
+/** OpenAI's bound on tool names. */
+const toolNameLengthMax = 64;
 
 /** A chat completion request for an upstream; see `UpstreamDialect.encodeRequest`. */
 export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
-  const state = new EncodeState(request, options);
+  const wrapsCustom = request.dialect !== "openai-chat" && options.quirks?.customTools !== true;
+  const state = new EncodeState(request, options, { id: "openai-chat", toolNameLengthMax, wrapsCustom });
   const body = withoutUndefined<JsonObject>({
     model: options.upstreamModel,
     messages: encodeMessages(state),
@@ -100,21 +104,6 @@ function encodeReasoningRequest(state: EncodeState): JsonObject {
   if (reasoning.budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "chat states an effort instead");
   return { reasoning_effort: flatEffort(reasoning) };
 }
-
-/** Thinking that is on without an effort is `high`, and off is `none`, as the contract has it. */
-function flatEffort({ effort, enabled, budgetTokens }: ReasoningRequest): string | undefined {
-  if (effort !== undefined) return effort;
-  if (enabled !== undefined) return enabled ? "high" : "none";
-  if (budgetTokens === undefined) return undefined;
-  return effortOfBudget.find(({ upToTokens }) => budgetTokens <= upToTokens)?.effort ?? "xhigh";
-}
-
-/** The gateway's own choice where only a budget is given. */
-const effortOfBudget = [
-  { upToTokens: 1_024, effort: "low" },
-  { upToTokens: 4_096, effort: "medium" },
-  { upToTokens: 16_384, effort: "high" },
-];
 
 /** Storage and metadata of other dialects are the gateway's own business and go no further. */
 function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {

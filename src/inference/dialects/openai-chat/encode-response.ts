@@ -10,7 +10,7 @@ import { withoutUndefined } from "../without-undefined.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeUsage } from "./encode-usage.ts";
 import { encodeFinish } from "./finish-fields.ts";
-import { gatewayFields } from "./gateway-fields.ts";
+import { gatewayFields } from "../gateway-fields.ts";
 import { joinTexts } from "./join-texts.ts";
 import { encodeLogProbabilities } from "./log-probability-fields.ts";
 import { encodeDetails, needsDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
@@ -26,7 +26,8 @@ export function encodeResponse(response: CanonicalResponse, context: ResponseCon
     choices: response.choices.map((choice) => encodeChoice(choice, context)),
     usage: usage && encodeUsage(usage, gateway),
     service_tier: response.serviceTier,
-    system_fingerprint: response.systemFingerprint,
+    // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be missing.
+    system_fingerprint: response.systemFingerprint ?? null,
     ...(extensions?.dialect === "openai-chat" ? extensions.fields : {}),
     ...gatewayFields(gateway),
   });
@@ -72,8 +73,11 @@ function refusalText(parts: readonly AssistantPart[], { finish }: Choice): strin
 function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
   if (thoughts.length === 0) return {};
+  const text = reasoningText(thoughts);
+  // Clients of DeepSeek's kind read the one name, OpenRouter's the other; each reads one of them.
   return {
-    reasoning_content: reasoningText(thoughts),
+    reasoning_content: text,
+    reasoning: text,
     reasoning_details: needsDetails(thoughts) ? encodeDetails(parts) : undefined,
   };
 }

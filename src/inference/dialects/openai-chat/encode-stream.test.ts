@@ -8,6 +8,7 @@ import type { StreamPart } from "../../canonical/stream-part.ts";
 import type { ResponseContext } from "../dialect.ts";
 import { ChatStreamEncoder } from "./encode-stream.ts";
 import { openaiChat } from "./openai-chat.ts";
+import { decodeReasoning } from "./reasoning-fields.ts";
 
 const cassettes = readCassettes("openai-chat");
 
@@ -181,9 +182,25 @@ describe("an encoder", () => {
       { type: "reasoning-delta", choiceIndex: 0, itemIndex: 1, text: "hm" },
       { type: "reasoning-end", choiceIndex: 0, itemIndex: 1, signature: "s" }, call(2), end,
     ]);
-    expect(wire).toContainEqual({
-      reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0, tool_call_id: "c2" }],
-    });
+    expect(wire.filter((delta) => "reasoning_details" in delta)).toEqual([
+      { reasoning_content: "hm", reasoning: "hm", reasoning_details: [{ type: "reasoning.text", text: "hm", index: 0 }] },
+      { reasoning_details: [{ type: "reasoning.text", signature: "s", index: 0, tool_call_id: "c2" }] },
+    ]);
+    const details = wire.flatMap((delta) => (delta as { reasoning_details?: JsonObject[] }).reasoning_details ?? []);
+    const thought = { type: "reasoning", spelling: "reasoning_details", text: "hm", signature: "s" };
+    expect(decodeReasoning({ reasoning_details: details })).toEqual({ leading: [], beforeCall: new Map([["c2", [thought]]]) } as never);
+  });
+
+  test("numbers the summaries of a thought, so that their pieces find together again", () => {
+    const piece = (text: string, summaryIndex: number): StreamPart =>
+      ({ type: "reasoning-delta", choiceIndex: 0, itemIndex: 0, text, summaryIndex });
+    const wire = deltas([
+      start, { type: "reasoning-start", choiceIndex: 0, itemIndex: 0, id: "rs_1" }, piece("a", 0), piece("b", 0), piece("c", 1),
+      { type: "reasoning-end", choiceIndex: 0, itemIndex: 0, encrypted: "e" }, end,
+    ]);
+    const details = wire.flatMap((delta) => (delta as { reasoning_details?: JsonObject[] }).reasoning_details ?? []);
+    const thought = { type: "reasoning", spelling: "reasoning_details", id: "rs_1", summary: ["ab", "c"], encrypted: "e" };
+    expect(decodeReasoning({ reasoning_details: details })).toEqual({ leading: [thought], beforeCall: new Map() } as never);
   });
 
   const asking = (change: object): ResponseContext =>

@@ -5,7 +5,7 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { encodeUsage } from "./encode-usage.ts";
 import { errorFrame } from "./encode-error.ts";
-import { gatewayFields } from "./gateway-fields.ts";
+import { gatewayFields } from "../gateway-fields.ts";
 import { ChoiceEncoder } from "./stream-choice-encoder.ts";
 
 const doneFrame = "data: [DONE]\n\n";

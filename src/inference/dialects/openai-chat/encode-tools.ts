@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice, ToolKind } from "../../canonical/tool.ts";
 import { withoutUndefined } from "../without-undefined.ts";
-import type { EncodePlace, EncodeState } from "./encode-state.ts";
+import type { EncodePlace, EncodeState } from "../encode-state.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */
 export function encodeToolFields(state: EncodeState): JsonObject {

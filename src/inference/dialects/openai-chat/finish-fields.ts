@@ -3,13 +3,13 @@ import type { JsonObject } from "../../canonical/json.ts";
 import { asObject, asString } from "../request-fields.ts";
 
 /** What compatible servers write as `finish_reason`, beside OpenAI's own words. */
-const reasonByWord: Readonly<Record<string, FinishReason>> = {
+const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   stop: "stop", eos: "stop", eos_token: "stop", end_turn: "stop", complete: "stop", stop_sequence: "stop_sequence",
   length: "length", max_tokens: "length", model_length: "length", model_context_window_exceeded: "length",
   tool_calls: "tool_calls", function_call: "tool_calls", tool_use: "tool_calls",
   content_filter: "content_filter", safety: "content_filter", refusal: "refusal",
   error: "error", abort: "error", insufficient_system_resource: "error",
-};
+} satisfies Record<string, FinishReason>));
 
 /** True once a choice says that it has ended, in whatever word. */
 export const hasFinished = (choice: JsonObject): boolean =>
@@ -20,7 +20,7 @@ export const hasFinished = (choice: JsonObject): boolean =>
  * matched stands in `stop_reason` (vLLM) or `matched_stop` (SGLang), where numbers are token ids.
  */
 export function decodeFinish(choice: JsonObject): Finish | undefined {
-  const reason = reasonByWord[(asString(choice.finish_reason) ?? "").toLowerCase()];
+  const reason = reasonByWord.get((asString(choice.finish_reason) ?? "").toLowerCase());
   if (reason === undefined) return undefined;
   const stopSequence = asString(choice.stop_reason) ?? asString(choice.matched_stop);
   if (reason === "stop" && stopSequence) return { reason: "stop_sequence", stopSequence };

@@ -47,16 +47,27 @@ function decodeDetails(
     const detail = asObject(value);
     if (detail === undefined) continue;
     const index = asNumber(detail.index);
-    let block = index === undefined ? undefined : blocks.get(index);
-    if (block === undefined) {
-      block = { type: "reasoning", spelling: "reasoning_details" };
-      if (index !== undefined) blocks.set(index, block);
-      const callId = asString(detail.tool_call_id);
-      if (callId === undefined) reasoning.leading.push(block);
-      else reasoning.beforeCall.set(callId, [...(reasoning.beforeCall.get(callId) ?? []), block]);
-    }
+    const known = index === undefined ? undefined : blocks.get(index);
+    const block = known ?? { type: "reasoning", spelling: "reasoning_details" };
+    if (index !== undefined) blocks.set(index, block);
+    placeBlock(block, { detail, reasoning, isNew: known === undefined });
     addDetail(block, { detail, readSeal });
   }
+}
+
+/** A block leads the message unless one of its entries, which may be its last, names the call that follows it. */
+function placeBlock(
+  block: ReasoningPart,
+  { detail, reasoning, isNew }: { detail: JsonObject; reasoning: MessageReasoning; isNew: boolean },
+): void {
+  const callId = asString(detail.tool_call_id);
+  if (callId === undefined) {
+    if (isNew) reasoning.leading.push(block);
+    return;
+  }
+  reasoning.leading = reasoning.leading.filter((each) => each !== block);
+  const before = reasoning.beforeCall.get(callId) ?? [];
+  if (!before.includes(block)) reasoning.beforeCall.set(callId, [...before, block]);
 }
 
 /** Adds one entry of `reasoning_details` to its block. */
@@ -66,7 +77,7 @@ function addDetail(block: ReasoningPart, { detail, readSeal }: { detail: JsonObj
   const data = asString(detail.data);
   const signature = asString(detail.signature);
   if (text !== undefined) block.text = (block.text ?? "") + text;
-  if (summary !== undefined) block.summary = [...(block.summary ?? []), summary];
+  if (summary !== undefined) block.summary = withSummary(block.summary ?? [], { summary, index: asNumber(detail.summary_index) });
   for (const [field, sealed] of [["encrypted", data], ["signature", signature]] as const) {
     if (sealed === undefined) continue;
     const { seal, provenance } = readSeal(sealed);
@@ -77,6 +88,12 @@ function addDetail(block: ReasoningPart, { detail, readSeal }: { detail: JsonObj
   const format = asString(detail.format);
   if (id !== undefined) block.id = id;
   if (format !== undefined) block.format = format;
+}
+
+/** The summaries with one more, or with one more piece of the one that the entry numbers. */
+function withSummary(summaries: readonly string[], { summary, index }: { summary: string; index: number | undefined }): readonly string[] {
+  if (index === undefined || summaries[index] === undefined) return [...summaries, summary];
+  return summaries.with(index, summaries[index] + summary);
 }
 
 /** How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's own. */

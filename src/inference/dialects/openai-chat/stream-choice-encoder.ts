@@ -9,7 +9,7 @@ import { encodeAudio, encodeImage } from "./encode-response.ts";
 import { encodeFinish } from "./finish-fields.ts";
 import { messageSeparator } from "./join-texts.ts";
 import { encodeLogProbabilities } from "./log-probability-fields.ts";
-import { encodeDetail, needsDetails, signatureField } from "./reasoning-fields.ts";
+import { encodeDetail, signatureField } from "./reasoning-fields.ts";
 
 type ChoicePart = Extract<StreamPart, { choiceIndex: number }>;
 
@@ -26,10 +26,10 @@ export class ChoiceEncoder {
   private readonly legacyFunctions: boolean;
   private readonly hidesReasoning: boolean;
   private readonly calls = new Map<number, OpenCall>();
-  private readonly thoughts = new Map<number, ReasoningPart>();
+  private readonly thoughts = new Map<number, JsonObject>();
   private pendingProbabilities: LogProbabilities | undefined;
-  /** Sealed thoughts after a call, which wait for the id of the call that they stand before. */
-  private heldThoughts: { thought: ReasoningPart; index: number }[] = [];
+  /** Seals of thoughts after a call, which wait for the id of the call that they stand before. */
+  private heldSeals: { seal: ReasoningPart; names: JsonObject }[] = [];
   private pendingSeparator = "";
   private hasRole = false;
   private hasText = false;
@@ -68,7 +68,7 @@ export class ChoiceEncoder {
     const finish = reconcileFinish(reported, this.calls.size > 0);
     const refusal = finish.reason === "refusal" && !this.hasRefusal ? finish.explanation : undefined;
     const entries = [
-      ...this.releaseThoughts(),
+      ...this.releaseSeals(),
       ...(refusal === undefined ? [] : this.delta({ refusal })),
       ...(this.hasRole ? [] : this.delta({})),
     ];
@@ -93,52 +93,60 @@ export class ChoiceEncoder {
     return this.delta({ refusal });
   }
 
-  /** Text goes out as it comes; a seal follows in one entry that holds the whole thought, which is what is replayed. */
+  /**
+   * Text goes out as it comes, under each of the names that clients read; a seal follows in an entry of its
+   * own, which clients merge by `index` (OpenRouter).
+   */
   private reasoning(part: Extract<ChoicePart, { type: `reasoning-${string}` }>): JsonObject[] {
     if (part.type === "reasoning-end") return this.endThought(part);
     if (part.type === "reasoning-start") {
       const { id, format } = part;
-      this.thoughts.set(part.itemIndex, { type: "reasoning", ...(id !== undefined && { id }), ...(format !== undefined && { format }) });
+      const index = this.thoughts.size;
+      this.thoughts.set(part.itemIndex, { ...(id !== undefined && { id }), ...(format !== undefined && { format }), index });
       return [];
     }
-    const thought = this.thought(part.itemIndex);
-    if (part.summaryIndex === undefined) thought.text = (thought.text ?? "") + part.text;
-    else thought.summary = withPiece(thought.summary ?? [], { index: part.summaryIndex, text: part.text });
-    return this.delta({ reasoning_content: part.text });
+    const { text, summaryIndex } = part;
+    const piece = summaryIndex === undefined
+      ? { type: "reasoning.text", text }
+      : { type: "reasoning.summary", summary: text, summary_index: summaryIndex };
+    return this.delta({
+      reasoning_content: text,
+      reasoning: text,
+      reasoning_details: [{ ...piece, ...this.thoughtNames(part.itemIndex) }],
+    });
   }
 
-  private endThought(part: ReasoningEnd): JsonObject[] {
-    const { signature, encrypted, provenance } = part;
-    const thought: ReasoningPart = {
-      ...this.thought(part.itemIndex),
+  private endThought({ itemIndex, signature, encrypted, provenance }: ReasoningEnd): JsonObject[] {
+    if (signature === undefined && encrypted === undefined) return [];
+    const seal: ReasoningPart = {
+      type: "reasoning",
       ...(signature !== undefined && { signature }),
       ...(encrypted !== undefined && { encrypted }),
       ...(provenance !== undefined && { provenance }),
     };
-    this.thoughts.set(part.itemIndex, thought);
-    if (!needsDetails([thought])) return [];
-    this.heldThoughts.push({ thought, index: [...this.thoughts.keys()].indexOf(part.itemIndex) });
-    return this.calls.size > 0 ? [] : this.releaseThoughts();
+    this.heldSeals.push({ seal, names: this.thoughtNames(itemIndex) });
+    return this.calls.size > 0 ? [] : this.releaseSeals();
   }
 
-  private releaseThoughts(callId?: string): JsonObject[] {
-    const details = this.heldThoughts.flatMap(({ thought, index }) =>
-      encodeDetail(thought, { index, ...(callId !== undefined && { tool_call_id: callId }) }));
-    this.heldThoughts = [];
+  private releaseSeals(callId?: string): JsonObject[] {
+    const details = this.heldSeals.flatMap(({ seal, names }) =>
+      encodeDetail(seal, { ...names, ...(callId !== undefined && { tool_call_id: callId }) }));
+    this.heldSeals = [];
     return details.length === 0 ? [] : this.delta({ reasoning_details: details });
   }
 
-  private thought(itemIndex: number): ReasoningPart {
-    let thought = this.thoughts.get(itemIndex);
-    if (thought === undefined) this.thoughts.set(itemIndex, (thought = { type: "reasoning" }));
-    return thought;
+  /** Members that all entries of one thought share. */
+  private thoughtNames(itemIndex: number): JsonObject {
+    let names = this.thoughts.get(itemIndex);
+    if (names === undefined) this.thoughts.set(itemIndex, (names = { index: this.thoughts.size }));
+    return names;
   }
 
   private startCall(start: ToolCallStart): JsonObject[] {
     const call = { index: this.calls.size, start, hasText: false };
     this.calls.set(start.itemIndex, call);
     const { id, name, kind } = start;
-    const thoughts = this.releaseThoughts(id);
+    const thoughts = this.releaseSeals(id);
     // The older field holds one call; a second one cannot be told.
     if (this.legacyFunctions) return call.index > 0 ? thoughts : [...thoughts, ...this.delta({ function_call: { name, arguments: "" } })];
     const named = kind === "custom" ? { custom: { name, input: "" } } : { function: { name, arguments: "" } };
@@ -187,11 +195,4 @@ export class ChoiceEncoder {
   private entryOf(delta: JsonObject, ending: JsonObject): JsonObject {
     return { index: this.index, delta, ...ending };
   }
-}
-
-function withPiece(summary: readonly string[], { index, text }: { index: number; text: string }): string[] {
-  const pieces = [...summary];
-  while (pieces.length < index) pieces.push("");
-  pieces[index] = (pieces[index] ?? "") + text;
-  return pieces;
 }

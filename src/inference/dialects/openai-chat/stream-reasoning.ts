@@ -77,7 +77,9 @@ export class ReasoningStream {
     const summary = asString(detail.summary);
     const start = { id: asString(detail.id), format: asString(detail.format), blockIndex };
     if (text && this.listensTo("reasoning_details")) this.append({ text, ...start }, parts);
-    if (summary && this.listensTo("reasoning_details")) this.append({ text: summary, summaryIndex: 0, ...start }, parts);
+    if (summary && this.listensTo("reasoning_details")) {
+      this.append({ text: summary, summaryIndex: asNumber(detail.summary_index) ?? 0, ...start }, parts);
+    }
     this.seal({ detail, start }, parts);
   }
 

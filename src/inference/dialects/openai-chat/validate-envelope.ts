@@ -1,9 +1,5 @@
+import { checkKind, checkNumber, checkObject, checkRouting, isObject, type Fields, type Range } from "../check-fields.ts";
 import { badRequest } from "../request-fields.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Characters that a `session_id` may have. */
-export const maxSessionIdLength = 256;
 
 /**
  * Checks the fields of a chat request that the gateway or its routing reads, without looking into
@@ -47,12 +43,6 @@ function checkMessage(message: unknown, index: number): void {
 function isRole(role: unknown): boolean {
   return role === "user" || role === "assistant" || role === "system" || role === "tool"
     || role === "developer" || role === "function";
-}
-
-interface Range {
-  key: string;
-  low: number;
-  high: number;
 }
 
 /** Seeds are 64-bit integers in OpenAI's reference; JSON.parse keeps their size, not their last digits. */
@@ -118,48 +108,10 @@ function checkOutput(body: Fields): void {
   checkKind(body, { key: "reasoning_effort", kind: "string" });
 }
 
-function checkRouting(body: Fields): void {
-  checkKind(body, { key: "session_id", kind: "string" });
-  const { session_id: sessionId, models } = body;
-  if (typeof sessionId === "string" && sessionId.length > maxSessionIdLength) {
-    throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
-  }
-  if (models !== undefined && models !== null) {
-    if (!Array.isArray(models)) throw badRequest("models", "must be an array of model ids.");
-    const wrong = models.findIndex((entry) => typeof entry !== "string" || entry === "");
-    if (wrong >= 0) throw badRequest(`models[${wrong}]`, "must be a model id.");
-  }
-  checkObject(body, "provider");
-  checkObject(body, "trace");
-}
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-function checkNumber(body: Fields, { key, low, high }: Range): void {
-  const value = body[key];
-  if (value === undefined || value === null) return;
-  if (typeof value !== "number" || value < low || value > high) {
-    throw badRequest(key, `must be a number from ${low} to ${high}; leave it out for the default.`);
-  }
-}
-
 function checkInteger(body: Fields, { key, low, high }: Range): void {
   const value = body[key];
   if (value === undefined || value === null) return;
   if (Number.isInteger(value) && (value as number) >= low && (value as number) <= high) return;
   const range = high < unbounded ? `an integer from ${low} to ${high}` : low === 1 ? "a positive integer" : "an integer";
   throw badRequest(key, `must be ${range}; leave it out for the default.`);
-}
-
-function checkKind(body: Fields, { key, kind }: { key: string; kind: "boolean" | "string" }): void {
-  const value = body[key];
-  if (value === undefined || value === null || typeof value === kind) return;
-  throw badRequest(key, kind === "boolean" ? "must be true or false." : "must be a string.");
-}
-
-function checkObject(body: Fields, key: string): void {
-  const value = body[key];
-  if (value === undefined || value === null || isObject(value)) return;
-  throw badRequest(key, "must be an object; leave it out if you have none.");
 }

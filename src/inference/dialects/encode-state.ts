@@ -1,34 +1,41 @@
-import type { CacheMarker } from "../../canonical/cache-marker.ts";
-import type { Extensions } from "../../canonical/extensions.ts";
-import type { JsonObject } from "../../canonical/json.ts";
-import type { Loss } from "../../canonical/loss.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectQuirks, EncodeRequestOptions } from "../dialect.ts";
-import { memberPath } from "../request-fields.ts";
-import { ToolNamer } from "../tool-aliases.ts";
+import type { CacheMarker } from "../canonical/cache-marker.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
+import type { Extensions } from "../canonical/extensions.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import type { Loss } from "../canonical/loss.ts";
+import type { CanonicalRequest } from "../canonical/request.ts";
+import type { DialectQuirks, EncodeRequestOptions } from "./dialect.ts";
+import { memberPath } from "./request-fields.ts";
+import { ToolNamer } from "./tool-aliases.ts";
 
-/** OpenAI's bound on tool names. */
-const maxToolNameLength = 64;
+/** The dialect that a request is encoded in, as far as its names go. */
+export interface EncodedDialect {
+  id: DialectId;
+  /** The dialect's bound on tool names. */
+  toolNameLengthMax: number;
+  /** Custom tools go out as functions. */
+  wrapsCustom: boolean;
+}
 
 /** What the steps of encoding one request share. */
 export class EncodeState {
   readonly request: CanonicalRequest;
   readonly options: EncodeRequestOptions;
   readonly quirks: DialectQuirks;
+  /** The dialect that is encoded. */
+  readonly dialect: DialectId;
   /** True when the client spoke this dialect itself: what it wrote goes out as it wrote it. */
   readonly sameDialect: boolean;
   readonly namer: ToolNamer;
   private readonly lossByField = new Map<string, Loss>();
 
-  constructor(request: CanonicalRequest, options: EncodeRequestOptions) {
+  constructor(request: CanonicalRequest, options: EncodeRequestOptions, dialect: EncodedDialect) {
     this.request = request;
     this.options = options;
     this.quirks = options.quirks ?? {};
-    this.sameDialect = request.dialect === "openai-chat";
-    this.namer = new ToolNamer({
-      maxLength: maxToolNameLength,
-      wrapsCustom: !this.sameDialect && this.quirks.customTools !== true,
-    });
+    this.dialect = dialect.id;
+    this.sameDialect = request.dialect === dialect.id;
+    this.namer = new ToolNamer({ maxLength: dialect.toolNameLengthMax, wrapsCustom: dialect.wrapsCustom });
   }
 
   get losses(): Loss[] {
@@ -84,7 +91,7 @@ export class EncodePlace {
   /** Fields of this dialect that the canonical form kept aside; those of another dialect are lost. */
   extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return {};
-    if (extensions.dialect === "openai-chat") return extensions.fields;
+    if (extensions.dialect === this.state.dialect) return extensions.fields;
     for (const key of Object.keys(extensions.fields)) {
       this.state.lose(memberPath(this.path, key), `a field of ${extensions.dialect}`);
     }

@@ -1,0 +1,117 @@
+import type { JsonObject } from "../../canonical/json.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { EncodeState } from "../encode-state.ts";
+import { asObject, unsupportedContent } from "../request-fields.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+import { claudeAbilities } from "./claude-model.ts";
+import { closedSchema } from "./complete-schema.ts";
+import { encodeMessages } from "./encode-messages.ts";
+import { encodeSampling } from "./encode-sampling.ts";
+import { encodeThinking, type ThinkingFields } from "./encode-thinking.ts";
+import { encodeToolFields } from "./encode-tools.ts";
+import { limitCacheMarkers } from "./limit-cache-markers.ts";
+import { userIdOf } from "./user-id.ts";
+
+/** A Messages request for an upstream; see `UpstreamDialect.encodeRequest`. */
+export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
+  const state = new EncodeState(request, options, { id: "anthropic-messages", toolNameLengthMax: 128, wrapsCustom: true });
+  refuseOtherAnswers(state);
+  const { output_config: ownConfig, metadata: ownMetadata, ...own } = state.at("").extensionFields(request.extensions);
+  const tools = encodeToolFields(state);
+  const { system, messages } = encodeMessages(state);
+  const thinking = encodeThinking(state);
+  const body = withoutUndefined<JsonObject>({
+    model: options.upstreamModel,
+    max_tokens: thinking.maxTokens,
+    ...(options.stream && { stream: true }),
+    system: withJsonAdvice(system, state),
+    messages,
+    ...tools,
+    thinking: thinking.thinking,
+    output_config: encodeOutputConfig(state, { thinking, own: asObject(ownConfig) }),
+    ...encodeSampling(state, { thinks: thinking.thinking !== undefined && thinking.thinking.type !== "disabled" }),
+    ...encodeIdentity(state, asObject(ownMetadata)),
+    ...own,
+  });
+  declareUnsaid(state);
+  return { body: withoutUnsupported(limitCacheMarkers(body, state), state), losses: state.losses, toolAliases: state.namer.aliases };
+}
+
+/** What would silently be another answer than the one that was asked for. */
+function refuseOtherAnswers({ request }: EncodeState): void {
+  const { choiceCount = 1, logProbabilities, modalities = [] } = request;
+  if (choiceCount > 1) throw unsupportedContent("n", "asks for several answers, and this model's provider gives one; leave it out.");
+  if (logProbabilities !== undefined) {
+    throw unsupportedContent("logprobs", "asks for log probabilities, which this model's provider does not tell; leave it out.");
+  }
+  const other = modalities.find((modality) => modality !== "text");
+  if (other !== undefined) throw unsupportedContent("modalities", `asks for ${other}, and this model answers in text; leave it out.`);
+}
+
+function encodeOutputConfig(
+  state: EncodeState, { thinking, own }: { thinking: ThinkingFields; own: JsonObject | undefined },
+): JsonObject | undefined {
+  const config = withoutUndefined<JsonObject>({ effort: thinking.effort, format: encodeFormat(state), ...own });
+  return Object.keys(config).length === 0 ? undefined : config;
+}
+
+function encodeFormat(state: EncodeState): JsonObject | undefined {
+  const { request: { output }, options, sameDialect } = state;
+  if (output?.type !== "json-schema" || output.schema === undefined || !holdsToSchemas(state)) return undefined;
+  if (output.description !== undefined) state.lose("response_format.description", `${options.upstreamModel} is told the schema alone`);
+  return { type: "json_schema", schema: sameDialect ? output.schema : closedSchema(output.schema) };
+}
+
+const holdsToSchemas = ({ sameDialect, options }: EncodeState): boolean =>
+  sameDialect || claudeAbilities(options.upstreamModel).takesSchemas;
+
+/** JSON without a schema, or with one that the model cannot be held to, is asked for in words: lossy, and said to be. */
+function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonObject["system"] {
+  const { output } = state.request;
+  const asksJson = output?.type === "json" || (output?.type === "json-schema" && (output.schema === undefined || !holdsToSchemas(state)));
+  if (!asksJson) return system;
+  state.lose("response_format", "the model is told to answer in JSON, and not held to it");
+  const schema = output.type === "json-schema" && output.schema !== undefined
+    ? ` It must follow this JSON Schema: ${JSON.stringify(output.schema)}`
+    : "";
+  const advice = `Answer with one JSON object and nothing else, without a code fence.${schema}`;
+  if (system === undefined) return advice;
+  return typeof system === "string" ? `${system}\n\n${advice}` : [...system as readonly JsonObject[], { type: "text", text: advice }];
+}
+
+function encodeIdentity(state: EncodeState, ownMetadata: JsonObject | undefined): JsonObject {
+  const userId = userIdOf(state);
+  const metadata = withoutUndefined<JsonObject>({ user_id: userId, ...ownMetadata });
+  return {
+    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
+    service_tier: serviceTier(state),
+  };
+}
+
+/** Anthropic knows two tiers; OpenAI's `default` is what it calls standard. */
+function serviceTier(state: EncodeState): string | undefined {
+  const { serviceTier: tier } = state.request;
+  if (tier === undefined || state.sameDialect || tier === "auto") return tier;
+  if (tier === "default") return "standard_only";
+  state.lose("service_tier", "messages names other tiers");
+  return undefined;
+}
+
+/** Fields of other dialects that Messages has no word for. Storage and metadata are the gateway's own business. */
+function declareUnsaid(state: EncodeState): void {
+  const { request } = state;
+  const unsaid: readonly [field: string, value: unknown][] = [
+    ["verbosity", request.verbosity], ["audio", request.audio], ["prediction", request.prediction],
+    ["web_search_options", request.webSearch], ["prompt_cache_key", request.promptCaching], ["moderation", request.moderation],
+  ];
+  for (const [field, value] of unsaid) if (value !== undefined) state.lose(field, "messages has no such field");
+}
+
+/** Fields that this upstream answers with 400. */
+function withoutUnsupported(body: JsonObject, state: EncodeState): JsonObject {
+  const found = (state.quirks.unsupportedFields ?? []).filter((field) => body[field] !== undefined);
+  if (found.length === 0) return body;
+  for (const field of found) state.lose(field, "the upstream does not take it");
+  return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
+}

@@ -1,0 +1,70 @@
+import type { JsonObject } from "../../canonical/json.ts";
+import type { AssistantPart } from "../../canonical/message.ts";
+import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
+import type { CanonicalResponse } from "../../canonical/response.ts";
+import type { ToolCallPart } from "../../canonical/tool.ts";
+import type { ResponseContext } from "../dialect.ts";
+import { gatewayFields } from "../gateway-fields.ts";
+import { wrapInput } from "../tool-aliases.ts";
+import { encodeCitation } from "./citation-fields.ts";
+import { inputObject } from "./encode-assistant.ts";
+import { encodeUsage } from "./encode-usage.ts";
+import { encodeFinish, withRefusal } from "./finish-fields.ts";
+import { legalCallId } from "./legal-call-id.ts";
+import { fieldsOfOwn } from "./own-fields.ts";
+
+/** A message for a client. Messages has one answer; further choices are not shown. */
+export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
+  const choice = response.choices[0];
+  const hidesThoughts = context.request?.reasoning?.exclude === true;
+  const parts = (choice?.parts ?? []).filter((part) => !(hidesThoughts && part.type === "reasoning"));
+  const refused = parts.some((part) => part.type === "refusal" && part.refusal !== "");
+  return {
+    id: context.id ?? response.id,
+    type: "message",
+    role: "assistant",
+    model: context.model ?? response.model,
+    content: parts.flatMap(encodeBlock),
+    ...encodeFinish(withRefusal(choice?.finish ?? { reason: "stop" }, refused)),
+    usage: encodeUsage(response.usage ?? nothingReported, response.gateway),
+    ...fieldsOfOwn(response.extensions),
+    ...gatewayFields(response.gateway),
+  };
+}
+
+/** Clients throw where there is no usage at all. */
+const nothingReported = { usage: {}, estimated: true, clamped: false };
+
+/** The blocks of a part; none for what Messages has no block for. */
+function encodeBlock(part: AssistantPart): JsonObject[] {
+  switch (part.type) {
+    case "text": {
+      const citations = (part.annotations ?? []).flatMap(encodeCitation);
+      return part.text === "" ? [] : [{ type: "text", text: part.text, ...(citations.length > 0 && { citations }) }];
+    }
+    case "refusal": return part.refusal === "" ? [] : [{ type: "text", text: part.refusal }];
+    case "reasoning": return encodeThought(part);
+    case "tool-call": return [encodeCall(part)];
+    case "audio-output": return part.transcript ? [{ type: "text", text: part.transcript }] : [];
+    case "opaque": return part.dialect === "anthropic-messages" ? [part.value] : [];
+    case "image": return [];
+  }
+}
+
+/** Words in a block that can be read, and what is sealed whole (Responses has both in one) in one that cannot. */
+function encodeThought({ text, summary, signature, encrypted, provenance }: ReasoningPart): JsonObject[] {
+  const words = text ?? summary?.join("\n\n");
+  const seal = signature === undefined ? "" : sealWithProvenance(signature, provenance);
+  return [
+    ...(words === undefined && signature === undefined ? [] : [{ type: "thinking", thinking: words ?? "", signature: seal }]),
+    ...(encrypted === undefined ? [] : [{ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) }]),
+  ];
+}
+
+const encodeCall = (call: ToolCallPart): JsonObject => ({
+  type: "tool_use",
+  id: legalCallId(call.id),
+  name: call.name,
+  input: inputObject(call.kind === "custom" ? wrapInput(call.arguments) : call.arguments),
+  ...fieldsOfOwn(call.extensions),
+});

@@ -1,0 +1,57 @@
+import { badRequest } from "./request-fields.ts";
+
+/** A request's body, or an object in it. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Characters that a `session_id` may have. */
+export const maxSessionIdLength = 256;
+
+/** Null means absent. */
+export const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
+
+/** Whether a value is a JSON object; arrays and null are none. */
+export const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A number and its bounds. */
+export interface Range {
+  key: string;
+  low: number;
+  high: number;
+}
+
+/** Refuses a field that is neither absent nor a number within its bounds. */
+export function checkNumber(body: Fields, { key, low, high }: Range): void {
+  const value = body[key];
+  if (isAbsent(value) || (typeof value === "number" && value >= low && value <= high)) return;
+  throw badRequest(key, `must be a number from ${low} to ${high}; leave it out for the default.`);
+}
+
+/** Refuses a field that is neither absent nor of its kind. */
+export function checkKind(body: Fields, { key, kind }: { key: string; kind: "boolean" | "string" }): void {
+  const value = body[key];
+  if (isAbsent(value) || typeof value === kind) return;
+  throw badRequest(key, kind === "boolean" ? "must be true or false." : "must be a string.");
+}
+
+/** Refuses a field that is neither absent nor an object. */
+export function checkObject(body: Fields, key: string): void {
+  const value = body[key];
+  if (isAbsent(value) || isObject(value)) return;
+  throw badRequest(key, "must be an object; leave it out if you have none.");
+}
+
+/** Checks what routing reads of a request, which is the same in every client dialect. */
+export function checkRouting(body: Fields): void {
+  checkKind(body, { key: "session_id", kind: "string" });
+  const { session_id: sessionId, models } = body;
+  if (typeof sessionId === "string" && sessionId.length > maxSessionIdLength) {
+    throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
+  }
+  if (!isAbsent(models)) {
+    if (!Array.isArray(models)) throw badRequest("models", "must be an array of model ids.");
+    const wrong = models.findIndex((entry) => typeof entry !== "string" || entry === "");
+    if (wrong >= 0) throw badRequest(`models[${wrong}]`, "must be a model id.");
+  }
+  checkObject(body, "provider");
+  checkObject(body, "trace");
+}

@@ -1,0 +1,28 @@
+import { GatewayError } from "../../../platform/lib/errors.ts";
+import type { JsonValue } from "../../canonical/json.ts";
+import { ResponseAssembler } from "../../canonical/response-assembler.ts";
+import type { CanonicalResponse } from "../../canonical/response.ts";
+import type { DecodeContext } from "../dialect.ts";
+import { asArray, asObject } from "../request-fields.ts";
+import { GenerateStreamDecoder } from "./decode-stream.ts";
+
+/**
+ * A generateContent answer; see `UpstreamDialect.decodeResponse`. It has the shape of one chunk of a
+ * stream, so that both are read by the same code and mean the same; a list is a stream without `alt=sse`.
+ */
+export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
+  const first = asObject(asArray(body)?.[0] ?? body);
+  if (first === undefined) throw notAnAnswer();
+  const decoder = new GenerateStreamDecoder(context);
+  const assembler = new ResponseAssembler();
+  for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()]) assembler.add(part);
+  if (assembler.error !== undefined) throw notAnAnswer(assembler.error.error.message);
+  const response = assembler.response();
+  if (response.choices.length === 0 && response.usage === undefined) throw notAnAnswer();
+  return response;
+}
+
+const notAnAnswer = (reported?: string): GatewayError =>
+  new GatewayError("upstream_error", reported ?? "The provider's answer is no generateContent answer.", {
+    ...(reported !== undefined && { metadata: { upstream_message: reported } }),
+  });

@@ -1,0 +1,27 @@
+import type { JsonObject } from "../canonical/json.ts";
+import type { ErrorPart } from "../canonical/stream-part.ts";
+import { asArray, asObject } from "./request-fields.ts";
+
+/** The connection ended before the answer did. */
+export const cutStream: ErrorPart = {
+  type: "error",
+  fault: "cut",
+  error: { message: "The provider closed the stream before the answer was finished.", code: "upstream_error", type: "upstream_error" },
+};
+
+/** An event could not be read. */
+export const malformedEvent: ErrorPart = {
+  type: "error",
+  fault: "malformed",
+  error: { message: "The provider sent a stream event that is no valid JSON.", code: "upstream_error", type: "upstream_error" },
+};
+
+/** The object that an event's data holds, or the first of a list; undefined when it holds none. */
+export function parseEventObject(data: string): JsonObject | undefined {
+  try {
+    const parsed: unknown = JSON.parse(data);
+    return asObject(asArray(parsed)?.[0] ?? parsed);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "bun:test";
+import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+import { requestHeaders } from "./request-headers.ts";
+import { requestText } from "./request-text.ts";
+
+const route = { model: {}, route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic" } } } as InterpretedRoute;
+
+const sent = (text: string): ReturnType<typeof requestText> =>
+  requestText({ text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest, route);
+
+describe("the body for a native upstream", () => {
+  test("is the client's text with another model", () => {
+    const text = '{ "model" : "anthropic/claude-opus-4.7","max_tokens":1e3, "x_foo":{"b":[1,{"c":"\\u00e9"}]},\n'
+      + '"messages":[{"role":"user","content":"Hi"}] }';
+    expect(sent(text)).toEqual({ text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"), losses: [] });
+  });
+
+  test("holds nothing that is the gateway's own", () => {
+    const text = JSON.stringify({
+      model: "m", models: ["n"], provider: { sort: "price" }, session_id: "s", trace: {}, require_params: [], min_context: 1,
+      messages: [], thinking: { type: "adaptive", display: "omitted" }, context_management: { edits: [] },
+    });
+    expect(JSON.parse(sent(text).text)).toEqual({
+      model: "claude-opus-4-7", messages: [], thinking: { type: "adaptive", display: "omitted" }, context_management: { edits: [] },
+    });
+  });
+
+  test("brings the upstream's own seals back as it made them, and leaves out those of others", () => {
+    const thinking = (signature: string): object => ({ type: "thinking", thinking: "t", signature });
+    const content = [
+      thinking("gw1:anthropic:own"), thinking("gw1:google:theirs"), thinking("plain"),
+      { type: "redacted_thinking", data: "gw1:openai:theirs" }, { type: "text", text: "a" },
+    ];
+    const { text, losses } = sent(
+      JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi" }, { role: "assistant", content }] })
+    );
+    expect(JSON.parse(text)).toEqual({
+      model: "claude-opus-4-7",
+      messages: [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: [thinking("own"), thinking("plain"), { type: "text", text: "a" }] },
+      ],
+    });
+    expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]", "messages[1].content[3]"]);
+  });
+});
+
+describe("the headers for a native upstream", () => {
+  test("name a version where the client names none", () => {
+    expect(requestHeaders({})).toEqual({ "anthropic-version": "2023-06-01" });
+  });
+
+  test("are the client's own", () => {
+    const headers = { "anthropic-version": "2026-10-21", "anthropic-beta": "a-2025-01-01,unknown-2027-01-01" };
+    expect(requestHeaders({ ...headers, "x-other": "y" })).toEqual(headers);
+  });
+});

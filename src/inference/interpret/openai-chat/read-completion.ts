@@ -1,0 +1,70 @@
+import { editScanned, scanMembers } from "../../../platform/lib/json-members.ts";
+import { readChatUsage } from "../../dialects/openai-chat/read-usage.ts";
+import type { ShownAnswer, WholeAnswer } from "../interpretation.ts";
+import { fallbackMembers } from "../model-fallback.ts";
+import { pricedUsageText } from "./chat-usage-text.ts";
+
+interface ChoiceMessage {
+  content?: unknown;
+  refusal?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  tool_calls?: unknown;
+  function_call?: unknown;
+  audio?: unknown;
+}
+
+interface CompletionBody {
+  id?: unknown;
+  choices?: unknown;
+  usage?: unknown;
+}
+
+const lengthOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
+  return Array.isArray(value) ? value.reduce<number>((sum, part: { text?: unknown } | null) => sum + lengthOf(part?.text), 0) : 0;
+};
+
+const toolLength = (value: unknown): number => (Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0);
+
+/** Reads what settlement needs from a completion; undefined when it is none. */
+export function readCompletion(text: string, body: CompletionBody): WholeAnswer | undefined {
+  const choices = body.choices;
+  if (!Array.isArray(choices)) return undefined;
+  let content = 0;
+  let reasoning = 0;
+  let other = 0;
+  let finishReason: string | null = null;
+  for (const choice of choices as ({ message?: ChoiceMessage; finish_reason?: unknown } | null)[]) {
+    const message = choice?.message ?? {};
+    content += lengthOf(message.content) + lengthOf(message.refusal);
+    reasoning += lengthOf(message.reasoning_content ?? message.reasoning);
+    other += toolLength(message.tool_calls);
+    if (message.function_call || message.audio) other += 1;
+    if (typeof choice?.finish_reason === "string") finishReason ??= choice.finish_reason;
+  }
+  const metered = readChatUsage(body.usage);
+  const answered = content + other > 0;
+  return {
+    finishReason, metered,
+    upstreamId: typeof body.id === "string" ? body.id : null,
+    outputCharacters: content + reasoning + other,
+    hasContent: answered || finishReason === "length" || finishReason === "content_filter" || (reasoning > 0 && finishReason !== "stop"),
+    spentOnReasoning: !answered && finishReason === "length" && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
+    render: (shown) => renderCompletion(text, shown),
+  };
+}
+
+/** The answer as the client gets it: the upstream's text with id, model, usage and fallback replaced. */
+function renderCompletion(text: string, shown: ShownAnswer): string {
+  const members = scanMembers(text);
+  const usage = members.find((member) => member.key === "usage");
+  const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
+  const edits = new Map<string, string | undefined>([
+    ["id", JSON.stringify(shown.id)],
+    ["model", JSON.stringify(shown.model)],
+    ["usage", pricedUsageText({ original, metered: shown.metered, chargedNano: shown.chargedNano })],
+  ]);
+  for (const [key, value] of shown.fallback === undefined ? [] : fallbackMembers(shown.fallback)) edits.set(key, value);
+  return editScanned(text, members, edits);
+}

@@ -1,0 +1,63 @@
+import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
+import { chatGatewayFields } from "../../dialects/openai-chat/request-schema.ts";
+import { clampEffort } from "../clamp-effort.ts";
+import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+
+type Edits = Map<string, string | undefined>;
+
+/**
+ * The body for a candidate that speaks the caller's dialect: the original text with only those members
+ * replaced that have to change, so that fields nobody here knows arrive as they were sent.
+ */
+export function requestText(request: ClientRequest, { route, model }: InterpretedRoute): string {
+  const { body } = request;
+  const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)]]);
+  for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
+  clampEfforts(request, { edits, declared: route.reasoning ?? model.reasoning });
+  if (body["stream"] === true && !route.provider.quirks.noStreamOptions) {
+    const options = body["stream_options"];
+    const asked = typeof options === "object" && options !== null && (options as { include_usage?: unknown }).include_usage === true;
+    if (!asked) edits.set("stream_options", withUsage(request, { isObject: typeof options === "object" && options !== null }));
+  }
+  renameMaxTokens(request, { edits, field: route.provider.quirks.maxTokensField });
+  return editMembers(request.text, edits);
+}
+
+/** Clamps the flat effort, and the one in OpenRouter's `reasoning` object. */
+function clampEfforts(
+  { body, text }: ClientRequest,
+  { edits, declared }: { edits: Edits; declared: Parameters<typeof clampEffort>[1] },
+): void {
+  const effort = body["reasoning_effort"];
+  if (typeof effort === "string") {
+    const clamped = clampEffort(effort, declared);
+    if (clamped !== effort) edits.set("reasoning_effort", clamped === undefined ? undefined : JSON.stringify(clamped));
+  }
+  const nested = (body["reasoning"] as { effort?: unknown } | null | undefined)?.effort;
+  if (typeof nested !== "string") return;
+  const clamped = clampEffort(nested, declared);
+  const member = clamped === nested ? undefined : scanMembers(text).findLast(({ key }) => key === "reasoning");
+  if (member === undefined) return;
+  const value = clamped === undefined ? undefined : JSON.stringify(clamped);
+  edits.set("reasoning", editMembers(text.slice(member.valueStart, member.valueEnd), new Map([["effort", value]])));
+}
+
+/** The stream options as the caller wrote them, with usage asked for. */
+function withUsage({ text }: ClientRequest, { isObject }: { isObject: boolean }): string {
+  const options = isObject ? scanMembers(text).findLast(({ key }) => key === "stream_options") : undefined;
+  if (options === undefined) return '{"include_usage":true}';
+  return editMembers(text.slice(options.valueStart, options.valueEnd), new Map([["include_usage", "true"]]));
+}
+
+/** Some vendors know only one of the two names of the output cap. */
+function renameMaxTokens(
+  { body }: ClientRequest,
+  { edits, field }: { edits: Edits; field: "max_tokens" | "max_completion_tokens" | undefined },
+): void {
+  if (field === undefined) return;
+  const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  const limit = body["max_completion_tokens"] ?? body["max_tokens"];
+  if (!(other in body) || typeof limit !== "number") return;
+  edits.set(other, undefined);
+  edits.set(field, String(limit));
+}

@@ -1,0 +1,56 @@
+import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
+import type { Loss } from "../../canonical/loss.ts";
+import { includedSeals } from "../../dialects/openai-responses/decode-request.ts";
+import { responsesGatewayFields, responsesLifecycleFields } from "../../dialects/openai-responses/request-schema.ts";
+import { clampEffort } from "../clamp-effort.ts";
+import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+import { replayedItems } from "./replayed-items.ts";
+
+type Edits = Map<string, string | undefined>;
+
+/** A request as it goes upstream. */
+export interface RequestText {
+  text: string;
+  losses: readonly Loss[];
+}
+
+/**
+ * The body for a candidate that speaks Responses too: the original text with only those members replaced
+ * that have to change. Nothing is stored upstream; the gateway keeps what is to be kept.
+ */
+export function requestText(request: ClientRequest, { route, model }: InterpretedRoute): RequestText {
+  const { body, text } = request;
+  const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)], ["store", "false"]]);
+  for (const field of [...responsesGatewayFields, ...responsesLifecycleFields]) if (field in body) edits.set(field, undefined);
+  const declared = route.reasoning ?? model.reasoning;
+  editReasoning(request, { edits, declared });
+  if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);
+  const { items, losses } = replayedItems(body["input"], route.provider.id);
+  if (items !== undefined) edits.set("input", JSON.stringify(items));
+  return { text: editMembers(text, edits), losses };
+}
+
+/** Members of `reasoning` that are the gateway's own words for what OpenAI says by an effort and by summaries. */
+const ownMembers = ["enabled", "max_tokens", "exclude"] as const;
+
+function editReasoning(
+  { body, text }: ClientRequest,
+  { edits, declared }: { edits: Edits; declared: Parameters<typeof clampEffort>[1] },
+): void {
+  const reasoning = body["reasoning"] as Readonly<Record<string, unknown>> | null | undefined;
+  const member = reasoning ? scanMembers(text).findLast(({ key }) => key === "reasoning") : undefined;
+  if (!reasoning || member === undefined) return;
+  const inner: Edits = new Map(ownMembers.filter((name) => name in reasoning).map((name) => [name, undefined]));
+  if (reasoning.exclude === true && "summary" in reasoning) inner.set("summary", undefined);
+  const asked = typeof reasoning.effort === "string" ? reasoning.effort : reasoning.enabled === false ? "none" : undefined;
+  const effort = asked === undefined ? undefined : clampEffort(asked, declared);
+  if (asked !== undefined && effort !== reasoning.effort) inner.set("effort", effort === undefined ? undefined : JSON.stringify(effort));
+  if (inner.size > 0) edits.set("reasoning", editMembers(text.slice(member.valueStart, member.valueEnd), inner));
+}
+
+/** Without storage a thought comes back only as ciphertext, which has to be asked for. */
+function askForSeals(body: ClientRequest["body"], edits: Edits): void {
+  const include: unknown = body["include"] ?? [];
+  if (!Array.isArray(include) || include.includes(includedSeals)) return;
+  edits.set("include", JSON.stringify([...include as unknown[], includedSeals]));
+}

@@ -1,0 +1,48 @@
+import {
+  classifyStatus,
+  classifyTransport,
+  malformedAnswer,
+  statusOfErrorObject,
+  type AttemptFailure,
+} from "../upstream/classify-failure.ts";
+import { UpstreamFailure } from "../upstream/upstream-failure.ts";
+
+/** A failure that was found in a stream's events, as opposed to one of its transport. */
+export class StreamFault extends Error {
+  readonly failure: AttemptFailure;
+
+  constructor(failure: AttemptFailure) {
+    super(failure.upstreamMessage ?? failure.observation ?? failure.code);
+    this.failure = failure;
+  }
+}
+
+/** An error as a stream tells of it. */
+export interface ReportedDetails {
+  message?: unknown;
+  code?: unknown;
+  type?: unknown;
+  status?: unknown;
+}
+
+/** The fault that a provider reported in one of its events. */
+export const reportedFault = (details: ReportedDetails): StreamFault =>
+  new StreamFault(
+    classifyStatus({
+      status: statusOfErrorObject(details),
+      message: typeof details.message === "string" ? details.message : null,
+      upstreamCode: typeof details.code === "string" ? details.code : null,
+      retryAfter: undefined,
+    }),
+  );
+
+/** The judgement of anything that a stream can break with; faults of our own are passed on. */
+export function failureOf(error: unknown, status: number): AttemptFailure {
+  if (error instanceof StreamFault) return error.failure;
+  if (error instanceof UpstreamFailure) return classifyTransport(error, status);
+  if (error instanceof RangeError)
+    return malformedAnswer(status, "an event of the stream is too large");
+  // Members of the event are read from its text, and this one was no object.
+  if (error instanceof SyntaxError) return malformedAnswer(status, "an event of the stream has another shape than its dialect's");
+  throw error;
+}
