@@ -1,4 +1,4 @@
-import { firstSet, type ProviderDefinition } from "./provider-definition.ts";
+import { firstSet, type Environment, type ProviderDefinition, type SigningCredential } from "./provider-definition.ts";
 
 /** Amazon Bedrock. Source: https://aws.amazon.com/bedrock */
 export const amazonBedrock = {
@@ -6,12 +6,13 @@ export const amazonBedrock = {
   name: "Amazon Bedrock",
   description: "Models of many makers on AWS, billed to an AWS account.",
   website: "https://aws.amazon.com/bedrock",
-  // The chat completions endpoint of bedrock-runtime, with an API key for Bedrock.
-  baseUrl: (environment) => {
-    const region = firstSet(environment, ["AWS_REGION", "AWS_DEFAULT_REGION"]) ?? "us-east-1";
-    return `https://bedrock-runtime.${region}.amazonaws.com/openai/v1`;
-  },
+  // The OpenAI-compatible endpoints of bedrock-runtime: chat completions and Responses.
+  baseUrl: (environment) => `${runtimeUrl(environment)}/openai/v1`,
+  // Claude answers InvokeModel with the bodies of its own API.
+  dialectBaseUrls: (environment) => ({ "anthropic-messages": runtimeUrl(environment) }),
+  // An API key for Bedrock, or keys that sign.
   credentialVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
+  signing: awsKeys,
   dialects: { chat: "openai-chat" },
   // Which API reaches which model: docs.aws.amazon.com, "API compatibility" (models-api-compatibility).
   // Nova, Llama, Palmyra, R1 and Pixtral speak Converse and InvokeModel alone.
@@ -20,10 +21,38 @@ export const amazonBedrock = {
     { match: /^openai\.gpt-5|^xai\./, dialect: "openai-responses" },
     { match: /amazon\.nova|meta\.llama|writer\.|deepseek\.r1|pixtral/, dialect: "none" },
   ],
-  quirks: { maxTokensField: "max_completion_tokens" },
+  quirks: {
+    maxTokensField: "max_completion_tokens",
+    messagesPath: "invoke-model",
+    bodyVersion: "bedrock-2023-05-31",
+    eventStreamFrames: true,
+    // docs.aws.amazon.com, "Anthropic Claude Messages API": others are answered with 400 "invalid beta flag".
+    knownBetas: [
+      "computer-use-2024-10-22", "computer-use-2025-01-24", "context-1m-2025-08-07", "context-management-2025-06-27",
+      "dev-full-thinking-2025-05-14", "effort-2025-11-24", "interleaved-thinking-2025-05-14", "output-128k-2025-02-19",
+      "token-efficient-tools-2025-02-19", "tool-examples-2025-10-29", "tool-search-tool-2025-10-19",
+    ],
+    unknownMessagesFields: ["metadata", "service_tier", "container", "inference_geo"],
+  },
   // Inference profiles put a region in front: `eu.anthropic.claude-...`.
   naming: {
     separator: ".",
     strip: ["global.", "us.", "eu.", "jp.", "au.", "apac."],
   },
 } satisfies ProviderDefinition;
+
+const regionOf = (environment: Environment): string => firstSet(environment, ["AWS_REGION", "AWS_DEFAULT_REGION"]) ?? "us-east-1";
+
+const runtimeUrl = (environment: Environment): string => `https://bedrock-runtime.${regionOf(environment)}.amazonaws.com`;
+
+/** The access keys that AWS's own clients read from the environment. */
+function awsKeys(environment: Environment): SigningCredential | undefined {
+  const accessKeyId = firstSet(environment, ["AWS_ACCESS_KEY_ID"]);
+  const secretAccessKey = firstSet(environment, ["AWS_SECRET_ACCESS_KEY"]);
+  const sessionToken = firstSet(environment, ["AWS_SESSION_TOKEN"]);
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
+  return {
+    type: "aws-sigv4", accessKeyId, secretAccessKey, region: regionOf(environment), service: "bedrock",
+    ...(sessionToken !== undefined && { sessionToken }),
+  };
+}

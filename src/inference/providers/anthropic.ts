@@ -1,16 +1,16 @@
 import type { ProviderDefinition } from "./provider-definition.ts";
 
-/** Anthropic. Source: https://www.anthropic.com */
+/** Anthropic. Source: https://platform.claude.com/docs */
 export const anthropic = {
   id: "anthropic",
   name: "Anthropic",
   description: "Maker of the Claude models, served from its own platform.",
   website: "https://www.anthropic.com",
-  // The OpenAI-compatible endpoint, which leaves out prompt caching and strict schemas. The native
-  // Messages dialect replaces it in the next release.
   baseUrl: "https://api.anthropic.com/v1",
   credentialVariables: ["ANTHROPIC_API_KEY"],
-  dialects: { chat: "openai-chat" },
+  // Every version of the API takes this header; the newest takes a bearer token too.
+  credentialHeader: { name: "x-api-key", prefix: "" },
+  dialects: { chat: "anthropic-messages" },
   // Kept for up to 30 days, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   naming: { maker: "anthropic" },

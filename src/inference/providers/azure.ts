@@ -11,16 +11,20 @@ export const azure = {
     const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
     return resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`;
   },
+  // Claude is served beside OpenAI's models, in its own dialect and with the same key.
+  dialectBaseUrls: (environment) => {
+    const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
+    return resource === undefined ? {} : { "anthropic-messages": `https://${resource}.services.ai.azure.com/anthropic/v1` };
+  },
   credentialVariables: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
   credentialHeader: { name: "api-key", prefix: "" },
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
-  // Claude has an endpoint of its own; the router bills by what it picks; the instruct model
-  // completes text and does not chat.
+  // The router bills by what it picks; the instruct model completes text and does not chat.
   deviatingModels: [
     { match: /^claude-/, dialect: "anthropic-messages" },
     { match: /^(?:gpt-3\.5-turbo-instruct|model-router)$/, dialect: "none" },
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
-  quirks: { maxTokensField: "max_completion_tokens" },
+  quirks: { maxTokensField: "max_completion_tokens", customTools: true },
   naming: {},
 } satisfies ProviderDefinition;

@@ -9,5 +9,7 @@ export const cerebras = {
   baseUrl: "https://api.cerebras.ai/v1",
   credentialVariables: ["CEREBRAS_API_KEY"],
   dialects: { chat: "openai-chat" },
+  // Answered with 400 (inference-docs.cerebras.ai/resources/openai).
+  quirks: { unsupportedFields: ["frequency_penalty", "presence_penalty", "logit_bias"] },
   naming: { strip: ["zai-"] },
 } satisfies ProviderDefinition;

@@ -6,13 +6,13 @@ export const cohere = {
   name: "Cohere",
   description: "Maker of the Command models and of Embed and Rerank.",
   website: "https://cohere.com",
-  // The compatibility API. Rerank is not part of it.
+  // The compatibility API; what is not chat has more to say in Cohere's own.
   baseUrl: "https://api.cohere.ai/compatibility/v1",
-  surfaceBaseUrls: { rerank: "https://api.cohere.com/v2" },
+  surfaceBaseUrls: { embeddings: "https://api.cohere.com/v2", rerank: "https://api.cohere.com/v2" },
   credentialVariables: ["COHERE_API_KEY", "CO_API_KEY"],
   dialects: {
     chat: "openai-chat",
-    embeddings: "openai-embeddings",
+    embeddings: "cohere-embed",
     rerank: "cohere-rerank",
   },
   // The compatibility API refuses `stream_options`.

@@ -11,6 +11,7 @@ export const deepseek = {
   dialects: { chat: "openai-chat" },
   // The privacy policy lets inputs be stored and used to improve the service.
   dataPolicy: { zdr: false, dataCollection: "allow" },
-  quirks: { maxTokensField: "max_tokens" },
+  // Thoughts beside calls must come back, or the answer is 400 (api-docs.deepseek.com/guides/thinking_mode).
+  quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
   naming: { maker: "deepseek" },
 } satisfies ProviderDefinition;

@@ -6,9 +6,9 @@ export const google = {
   name: "Google AI Studio",
   description: "Gemini and Gemma models through the Gemini API.",
   website: "https://ai.google.dev",
-  // The OpenAI-compatible endpoint; the native generateContent dialect replaces it in the next release.
-  baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+  baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   credentialVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-  dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
+  credentialHeader: { name: "x-goog-api-key", prefix: "" },
+  dialects: { chat: "google-generate", embeddings: "google-embed" },
   naming: { maker: "google" },
 } satisfies ProviderDefinition;

@@ -9,5 +9,7 @@ export const groq = {
   baseUrl: "https://api.groq.com/openai/v1",
   credentialVariables: ["GROQ_API_KEY"],
   dialects: { chat: "openai-chat" },
+  // Answered with 400 (console.groq.com/docs/openai, "Currently unsupported OpenAI features").
+  quirks: { unsupportedFields: ["logprobs", "top_logprobs", "logit_bias"] },
   naming: {},
 } satisfies ProviderDefinition;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { providerDefinitions } from "./index.ts";
-import type { Environment, ProviderDefinition } from "./provider-definition.ts";
+import type { Environment, ProviderDefinition, SigningCredential } from "./provider-definition.ts";
 
 const definitionOf = (id: string): ProviderDefinition => {
   const definition = providerDefinitions.find((candidate) => candidate.id === id);
@@ -61,7 +61,7 @@ describe("addresses that depend on the account", () => {
     ["google-vertex", {}, undefined],
     [
       "google-vertex", { GOOGLE_VERTEX_PROJECT: "p" },
-      "https://aiplatform.googleapis.com/v1/projects/p/locations/global/endpoints/openapi",
+      "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google",
     ],
     [
       "google-vertex-anthropic", { GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "us-east5" },
@@ -76,7 +76,42 @@ describe("addresses that depend on the account", () => {
   });
 });
 
-describe("models that do not answer on chat completions", () => {
+describe("addresses that depend on the dialect too", () => {
+  test.each<[string, Environment, ReturnType<NonNullable<ProviderDefinition["dialectBaseUrls"]>>]>([
+    ["azure", {}, {}],
+    ["azure", { AZURE_RESOURCE_NAME: "acme" }, { "anthropic-messages": "https://acme.services.ai.azure.com/anthropic/v1" }],
+    ["amazon-bedrock", { AWS_REGION: "eu-west-1" }, { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" }],
+    ["google-vertex", {}, {}],
+    [
+      "google-vertex", { GOOGLE_CLOUD_PROJECT: "p", GOOGLE_CLOUD_LOCATION: "europe-west4" },
+      { "openai-chat": "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/endpoints/openapi" },
+    ],
+  ])("%s with %p", (id, environment, expected) => {
+    expect(definitionOf(id).dialectBaseUrls?.(environment)).toEqual(expected);
+  });
+});
+
+describe("credentials that sign", () => {
+  const keys = { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "s" };
+  const aws = { type: "aws-sigv4", accessKeyId: "AK", secretAccessKey: "s", region: "us-east-1", service: "bedrock" } as const;
+  test.each<[string, Environment, SigningCredential | undefined]>([
+    ["amazon-bedrock", {}, undefined],
+    ["amazon-bedrock", { AWS_ACCESS_KEY_ID: "AK" }, undefined],
+    ["amazon-bedrock", keys, aws],
+    ["amazon-bedrock", { ...keys, AWS_SESSION_TOKEN: "t", AWS_DEFAULT_REGION: "eu-north-1" },
+      { ...aws, sessionToken: "t", region: "eu-north-1" }],
+    ["google-vertex", {}, undefined],
+    ["google-vertex", { GOOGLE_APPLICATION_CREDENTIALS: "key.json" }, { type: "google-service-account", key: { file: "key.json" } }],
+    [
+      "google-vertex-anthropic", { GOOGLE_APPLICATION_CREDENTIALS: "key.json", GOOGLE_SERVICE_ACCOUNT_KEY: "{}" },
+      { type: "google-service-account", key: { json: "{}" } },
+    ],
+  ])("%s with %p", (id, environment, expected) => {
+    expect(definitionOf(id).signing?.(environment)).toEqual(expected as SigningCredential);
+  });
+});
+
+describe("models that do not answer in their provider's chat dialect", () => {
   const dialectOf = (id: string, model: string): string | undefined =>
     definitionOf(id).deviatingModels?.find(({ match }) => match.test(model))?.dialect;
 
@@ -90,6 +125,8 @@ describe("models that do not answer on chat completions", () => {
     ["amazon-bedrock", "global.anthropic.claude-opus-4-8", "anthropic-messages"],
     ["amazon-bedrock", "openai.gpt-oss-120b-1:0", undefined],
     ["amazon-bedrock", "us.meta.llama4-scout-17b-instruct-v1:0", "none"],
+    ["google-vertex", "gemini-3.5-flash", undefined],
+    ["google-vertex", "zai-org/glm-5-maas", "openai-chat"],
     ["openrouter", "~anthropic/claude-opus-latest", "none"],
   ])("%s %s", (id, model, expected) => {
     expect(dialectOf(id, model)).toBe(expected as string);

@@ -12,7 +12,8 @@ export const lmStudio = {
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
   // Runs on the operator's own machines.
   dataPolicy: { zdr: true, dataCollection: "deny" },
-  quirks: { maxTokensField: "max_tokens" },
+  // The chat templates of many open models, such as Qwen's, refuse a system message that is not the first.
+  quirks: { maxTokensField: "max_tokens", systemOnlyFirst: true },
   naming: {},
   factsId: "lmstudio",
   local: true,

@@ -11,6 +11,15 @@ export const mistral = {
   credentialVariables: ["MISTRAL_API_KEY"],
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
   // Unknown members are refused with 422 `extra_forbidden`; usage comes on the last chunk unasked.
-  quirks: { maxTokensField: "max_tokens", noStreamOptions: true },
+  quirks: {
+    maxTokensField: "max_tokens",
+    noStreamOptions: true,
+    reasoningReplay: "content",
+    unsupportedFields: [
+      "seed", "logprobs", "top_logprobs", "logit_bias", "top_k", "min_p", "top_a", "repetition_penalty", "user", "verbosity",
+      "modalities", "audio", "web_search_options", "moderation", "service_tier", "store", "prompt_cache_key",
+      "prompt_cache_retention", "prompt_cache_options", "safety_identifier",
+    ],
+  },
   naming: { maker: "mistralai" },
 } satisfies ProviderDefinition;

@@ -9,6 +9,7 @@ export const moonshotai = {
   baseUrl: "https://api.moonshot.ai/v1",
   credentialVariables: ["MOONSHOT_API_KEY"],
   dialects: { chat: "openai-chat" },
-  quirks: { maxTokensField: "max_tokens" },
+  // Thinking models want their thoughts back within a turn of tools (platform.moonshot.ai, "Thinking models").
+  quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
   naming: { maker: "moonshotai" },
 } satisfies ProviderDefinition;

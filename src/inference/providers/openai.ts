@@ -20,6 +20,8 @@ export const openai = {
   // Kept for 30 days to watch for abuse, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   // Reasoning models answer 400 to `max_tokens`.
-  quirks: { maxTokensField: "max_completion_tokens" },
+  quirks: {
+    maxTokensField: "max_completion_tokens", customTools: true, developerRole: true, cacheMarkers: "prompt_cache_breakpoint",
+  },
   naming: { maker: "openai" },
 } satisfies ProviderDefinition;

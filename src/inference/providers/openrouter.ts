@@ -7,11 +7,14 @@ export const openrouter = {
   description: "A marketplace in front of many other providers.",
   website: "https://openrouter.ai",
   baseUrl: "https://openrouter.ai/api/v1",
+  surfaceBaseUrls: { decisions: "https://openrouter.ai/api/alpha" },
   credentialVariables: ["OPENROUTER_API_KEY"],
-  dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
+  dialects: { chat: "openai-chat", embeddings: "openai-embeddings", decisions: "decisions" },
   // Floating aliases and routers: what they cost depends on what they pick.
   deviatingModels: [
     { match: /^~|^openrouter\//, dialect: "none" },
   ],
+  // OpenRouter translates all three for whoever serves the model (openrouter.ai/docs, "Reasoning tokens", "Prompt caching").
+  quirks: { reasoningObject: true, reasoningReplay: "reasoning_details", cacheMarkers: "cache_control" },
   naming: {},
 } satisfies ProviderDefinition;

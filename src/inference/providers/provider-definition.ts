@@ -1,3 +1,5 @@
+import type { DialectQuirks } from "../dialects/dialect.ts";
+
 /** Inference surfaces that a model is served on. */
 export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisions" | "documents";
 
@@ -15,13 +17,33 @@ export interface DataPolicy {
   distillableText?: boolean;
 }
 
-/** Named deviations of a vendor from the dialect it speaks. Absent means it does as the dialect says. */
-export interface ProviderQuirks {
-  /** The vendor wants `max_tokens` where today's OpenAI wants `max_completion_tokens`, or the reverse. */
-  maxTokensField?: "max_tokens" | "max_completion_tokens";
-  /** The vendor answers 400 to `stream_options`; usage comes by itself or not at all. */
-  noStreamOptions?: boolean;
+/**
+ * Named deviations of a vendor from the dialects it speaks: those of bodies, which the dialects know
+ * themselves, and those of addresses. Absent means it does as the dialect says.
+ */
+export interface ProviderQuirks extends DialectQuirks {
+  /**
+   * How Messages requests are addressed where not by `/messages`: Vertex AI's `{model}:rawPredict` or
+   * Bedrock's `/model/{model}/invoke`. The model then stands in the path alone.
+   */
+  messagesPath?: "raw-predict" | "invoke-model";
+  /** `anthropic_version` of the body, which stands for the header of that name. */
+  bodyVersion?: string;
+  /** Streamed Messages come in Amazon's binary frames rather than as server-sent events. */
+  eventStreamFrames?: boolean;
+  /** Betas of Messages that the vendor knows; it answers 400 to others. Absent means that all may be sent. */
+  knownBetas?: readonly string[];
+  /** Members of a Messages body that the vendor answers with 400. */
+  unknownMessagesFields?: readonly string[];
 }
+
+/**
+ * A credential that signs requests, where a vendor takes more than a constant header: an AWS key (Signature
+ * Version 4), or a Google service account's key, as JSON or in a file.
+ */
+export type SigningCredential =
+  | { type: "aws-sigv4"; accessKeyId: string; secretAccessKey: string; sessionToken?: string; region: string; service: string }
+  | { type: "google-service-account"; key: { json: string } | { file: string } };
 
 /** How a credential travels, such as header `authorization` with prefix `Bearer `. */
 export interface CredentialHeader {
@@ -42,8 +64,6 @@ export interface ModelNaming {
   strip?: readonly string[];
   /** What stands for the decimal point in version numbers, such as `p` in `glm-5p1`. */
   decimalPoint?: "p" | "-";
-  /** Put before bare wire names when they are sent. */
-  sendWithPrefix?: string;
 }
 
 /** Models that the vendor does not serve in its usual chat dialect. */
@@ -66,8 +86,12 @@ export interface ProviderDefinition {
   baseUrl: string | ((environment: Environment) => string | undefined);
   /** Addresses of surfaces that are served elsewhere. */
   surfaceBaseUrls?: Partial<Record<Surface, string>>;
+  /** Addresses of chat dialects that are served elsewhere; undefined while their variables are unset. */
+  dialectBaseUrls?: (environment: Environment) => Partial<Record<UpstreamDialect, string>>;
   /** Environment variables that may hold the credential; the first that is set counts. */
   credentialVariables: readonly string[];
+  /** A credential that signs, for an environment without one of the variables above. */
+  signing?: (environment: Environment) => SigningCredential | undefined;
   /** Default `authorization: Bearer `. */
   credentialHeader?: CredentialHeader;
   /** Further headers that the vendor requires. */

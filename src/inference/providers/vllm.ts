@@ -12,6 +12,8 @@ export const vllm = {
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings" },
   // Runs on the operator's own machines.
   dataPolicy: { zdr: true, dataCollection: "deny" },
+  // The chat templates of many open models, such as Qwen's, refuse a system message that is not the first.
+  quirks: { systemOnlyFirst: true },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;

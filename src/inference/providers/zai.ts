@@ -9,6 +9,7 @@ export const zai = {
   baseUrl: "https://api.z.ai/api/paas/v4",
   credentialVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY"],
   dialects: { chat: "openai-chat" },
-  quirks: { maxTokensField: "max_tokens" },
+  // Interleaved thinking wants the thoughts back unchanged (docs.z.ai/guides/capabilities/thinking-mode).
+  quirks: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
   naming: { maker: "z-ai" },
 } satisfies ProviderDefinition;

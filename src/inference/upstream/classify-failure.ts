@@ -118,13 +118,22 @@ export const malformedAnswer = (status: number, observation: string): AttemptFai
 /** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */
 export function statusOfErrorObject(error: { code?: unknown; type?: unknown; status?: unknown }): number {
   for (const value of [error.code, error.status]) {
-    const status = Number(value);
+    const status = typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
     if (Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
-  const text = `${String(error.type ?? "")} ${String(error.code ?? "")}`;
-  if (/rate.?limit|quota/i.test(text)) return 429;
-  if (/context_length|invalid_request|invalid_prompt/i.test(text)) return 400;
-  if (/auth|api_key/i.test(text)) return 401;
-  if (/not_found/i.test(text)) return 404;
-  return 502;
+  const text = [error.type, error.code, error.status].filter((word) => typeof word === "string").join(" ");
+  return statusByWord.find(([word]) => word.test(text))?.[1] ?? 502;
 }
+
+/** What the words of OpenAI, Anthropic and Google for an error's kind stand for, the first that fits. */
+const statusByWord: readonly (readonly [word: RegExp, status: number])[] = [
+  [/rate.?limit|quota|resource_exhausted/i, 429],
+  [/context_length|invalid_request|invalid_prompt|invalid_argument|failed_precondition/i, 400],
+  [/permission/i, 403],
+  [/auth|api_key/i, 401],
+  [/billing|payment/i, 402],
+  [/not_found/i, 404],
+  [/too_large/i, 413],
+  [/timeout|deadline_exceeded/i, 504],
+  [/overloaded|unavailable/i, 503],
+];

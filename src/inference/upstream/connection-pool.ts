@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { Connection, type Origin } from "./connection.ts";
-import type { Lifeline } from "./lifeline.ts";
+import type { ExchangeTie } from "./lifeline.ts";
 
 const idleDefaultMs = 30_000;
 const idleConnectionsPerOriginMax = 1_024;
@@ -9,7 +9,7 @@ const idleConnectionsPerOriginMax = 1_024;
 export class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
   private readonly clock: Clock;
-  private openCount = 0;
+  private readonly all = new Set<Connection>();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -17,7 +17,7 @@ export class ConnectionPool {
 
   /** Connections that are open, idle or busy. */
   get size(): number {
-    return this.openCount;
+    return this.all.size;
   }
 
   /** An idle connection of the origin that can still be trusted; undefined asks for a new one. */
@@ -32,13 +32,18 @@ export class ConnectionPool {
   }
 
   /** Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves meanwhile. */
-  open(origin: { origin: Origin; key: string }, options: { timeoutMs: number; lifeline: Lifeline }): Promise<Connection> {
-    this.openCount += 1;
+  open(origin: { origin: Origin; key: string }, options: { timeoutMs: number; lifeline: ExchangeTie }): Promise<Connection> {
     const connection = new Connection(origin, this.release);
+    this.all.add(connection);
     const opened = connection.open(options.timeoutMs);
     options.lifeline.attach(connection);
     options.lifeline.listen();
     return opened;
+  }
+
+  /** Ends every exchange that is under way, as if its upstream had hung up. */
+  breakOff(): void {
+    for (const connection of [...this.all]) connection.breakOff();
   }
 
   /** Closes every idle connection. */
@@ -49,7 +54,7 @@ export class ConnectionPool {
 
   private readonly release = (connection: Connection, reusable: boolean): void => {
     if (!reusable) {
-      this.openCount -= 1;
+      this.all.delete(connection);
       return;
     }
     let stack = this.idle.get(connection.originKey);

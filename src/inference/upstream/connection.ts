@@ -164,6 +164,11 @@ export class Connection {
     }
   }
 
+  /** Drops the connection at once; the current exchange fails. */
+  breakOff(): void {
+    this.fail(new UpstreamFailure("aborted", "the gateway is about to end", { sent: true }));
+  }
+
   /** Drops the connection at once; the current exchange hears nothing more. */
   destroy(): void {
     this.listener = undefined;

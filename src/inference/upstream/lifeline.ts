@@ -3,12 +3,23 @@ export interface Abortable {
   abort(): void;
 }
 
+/** What an exchange is tied to for as long as it is under way. */
+export interface ExchangeTie {
+  /** Whether nobody waits for the exchange any more. */
+  readonly clientGone: boolean;
+  /** The same as far as it is known already; asks nobody. */
+  readonly heardClientLeave: boolean;
+  attach(abortable: Abortable): void;
+  /** Waiting has begun: from now on whoever may end it is listened to. */
+  listen(): void;
+}
+
 /**
  * Ties the exchange that is under way to the client: when the client goes away it is aborted. Once the
  * answer streams, its stream hears of the client itself and the tie is released. Listening costs more
  * than it is worth for an answer that takes a moment, so it begins with `listen`, when waiting begins.
  */
-export class Lifeline {
+export class Lifeline implements ExchangeTie {
   private current: Abortable | undefined;
   private gone = false;
   private listening = false;

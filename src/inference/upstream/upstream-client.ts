@@ -4,8 +4,9 @@ import { ConnectionPool } from "./connection-pool.ts";
 import { decodedBody, type ByteSource } from "./content-encoding.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
 import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
-import type { Lifeline } from "./lifeline.ts";
+import type { ExchangeTie } from "./lifeline.ts";
 import type { ResponseHead } from "./response-parser.ts";
+import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Where requests of one provider surface go; built once, when the catalog is. */
@@ -14,16 +15,27 @@ export interface UpstreamTarget {
   originKey: string;
   /** Request line and all headers but the content length, ready to be sent. */
   headPrefix: string;
+  /** What proves the sender of each request, where that is more than a constant header. */
+  signing?: TargetSigning;
+}
+
+/** How requests to a target are signed, over which address and constant headers. */
+export interface TargetSigning {
+  signer: RequestSigner;
+  url: string;
+  headers: Readonly<Record<string, string>>;
 }
 
 export interface UpstreamRequest {
   target: UpstreamTarget;
   /** JSON text. */
   body: string;
+  /** Headers of this request alone; their values are checked here, since clients may have a say in them. */
+  headers?: Readonly<Record<string, string>> | undefined;
   connectTimeoutMs: number;
   timeouts: ExchangeTimeouts;
   /** Ends the exchange when the client goes away. */
-  lifeline: Lifeline;
+  lifeline: ExchangeTie;
 }
 
 /** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
@@ -46,12 +58,18 @@ export function upstreamTarget(url: string, headers: Readonly<Record<string, str
   const { protocol, hostname, port, pathname, search, host } = new URL(url);
   const secure = protocol === "https:";
   const origin = { secure, host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? (secure ? 443 : 80) : Number(port) };
-  const lines = Object.entries(headers).map(([name, value]) => {
-    if (!/^[\t\x20-\x7e]*$/.test(name + value)) throw new TypeError(`header ${name} holds a character that no header can carry`);
-    return `${name}: ${value}\r\n`;
-  });
-  const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${lines.join("")}`;
+  const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${headerLines(headers)}`;
   return { origin, originKey: `${protocol}//${host}`, headPrefix };
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  let lines = "";
+  for (const name in headers) {
+    const line = `${name}: ${headers[name]}`;
+    if (!/^[\t\x20-\x7e]*$/.test(line)) throw new TypeError(`header ${name} holds a character that no header can carry`);
+    lines += `${line}\r\n`;
+  }
+  return lines;
 }
 
 /** Opens, keeps and reuses upstream connections. Nobody else opens upstream sockets. */
@@ -100,6 +118,11 @@ export class UpstreamClient {
     return this.answer(this.exchangeOn(connection, request), wire, request);
   }
 
+  /** Ends every exchange that is under way: each fails with what it has, and is settled. */
+  breakOff(): void {
+    this.pool.breakOff();
+  }
+
   close(): void {
     this.pool.close();
     this.watch.stop();
@@ -140,9 +163,10 @@ function bodyOf(exchange: Exchange, encoding: string | undefined): ByteSource {
   }
 }
 
-function requestWire({ target, body }: UpstreamRequest): WireRequest {
+function requestWire({ target, body, headers }: UpstreamRequest): WireRequest {
   const bodyBytes = Buffer.byteLength(body);
-  const head = `${target.headPrefix}content-length: ${bodyBytes}\r\n\r\n`;
+  const more = headers === undefined ? "" : headerLines(headers);
+  const head = `${target.headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
   // A head has ASCII only, so its length in bytes is its length.
   return { text: head + body, byteLength: head.length + bodyBytes };
 }

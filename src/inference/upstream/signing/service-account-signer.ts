@@ -1,0 +1,115 @@
+import { importPKCS8, SignJWT } from "jose";
+import type { Clock } from "../../../platform/lib/clock.ts";
+import { hourMs, minuteMs } from "../../../platform/lib/clock.ts";
+import { UpstreamFailure } from "../upstream-failure.ts";
+import type { PostForm } from "./post-form.ts";
+import type { RequestSigner } from "./request-signer.ts";
+import { readServiceAccountKey } from "./service-account-key.ts";
+
+/** What a service account signer works with. */
+export interface ServiceAccountOptions {
+  /** The key's JSON text; asked for once, when the first token is needed. */
+  readKey: () => Promise<string>;
+  clock: Clock;
+  post: PostForm;
+}
+
+interface AccessToken {
+  headers: Record<string, string>;
+  expiresAtMs: number;
+}
+
+const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const scope = "https://www.googleapis.com/auth/cloud-platform";
+/** A token is renewed this long before it ends, while the old one still serves. */
+const renewalLeadMs = 5 * minuteMs;
+/** A token is not sent this shortly before it ends: it has to arrive while it holds. */
+const safetyMs = 10_000;
+
+/**
+ * Access tokens of a Google service account: a signed claim is exchanged for a token that lives for an
+ * hour (RFC 7523). A token that holds is given at once; near its end a new one is fetched beside the
+ * requests, and only where there is none at all do they wait, all for the same one.
+ */
+export class ServiceAccountSigner implements RequestSigner {
+  private readonly options: ServiceAccountOptions;
+  private key: Promise<SigningKey> | undefined;
+  private token: AccessToken | undefined;
+  private renewal: Promise<AccessToken> | undefined;
+
+  constructor(options: ServiceAccountOptions) {
+    this.options = options;
+  }
+
+  headersFor(): Promise<Record<string, string>> | Record<string, string> {
+    const { token } = this;
+    const leftMs = token === undefined ? 0 : token.expiresAtMs - this.options.clock.nowMs();
+    if (token === undefined || leftMs <= safetyMs) return this.renew().then(({ headers }) => headers);
+    // Whoever needs the new token hears of a failure; the old one serves until then.
+    if (leftMs <= renewalLeadMs) this.renew().catch(() => undefined);
+    return token.headers;
+  }
+
+  private renew(): Promise<AccessToken> {
+    this.renewal ??= this.fetchToken().finally(() => {
+      this.renewal = undefined;
+    });
+    return this.renewal;
+  }
+
+  private async fetchToken(): Promise<AccessToken> {
+    this.key ??= loadKey(this.options.readKey);
+    try {
+      const key = await this.key;
+      const nowMs = this.options.clock.nowMs();
+      const form = new URLSearchParams({ grant_type: jwtBearerGrant, assertion: await signClaim(key, nowMs) });
+      return (this.token = readToken(await this.options.post(key.tokenUrl, form.toString()), nowMs));
+    } catch (error) {
+      if (error instanceof UpstreamFailure) throw error;
+      // A key that was mended on disk counts for the next request.
+      this.key = undefined;
+      throw noToken(error instanceof Error ? error.message : String(error), error);
+    }
+  }
+}
+
+interface SigningKey {
+  privateKey: CryptoKey;
+  privateKeyId: string | undefined;
+  clientEmail: string;
+  tokenUrl: string;
+}
+
+async function loadKey(readKey: () => Promise<string>): Promise<SigningKey> {
+  const { clientEmail, privateKey, privateKeyId, tokenUrl } = readServiceAccountKey(await readKey());
+  return { privateKey: await importPKCS8(privateKey, "RS256"), privateKeyId, clientEmail, tokenUrl };
+}
+
+function signClaim({ privateKey, privateKeyId, clientEmail, tokenUrl }: SigningKey, nowMs: number): Promise<string> {
+  const issuedAt = Math.floor(nowMs / 1_000);
+  return new SignJWT({ iss: clientEmail, scope, aud: tokenUrl, iat: issuedAt, exp: issuedAt + hourMs / 1_000 })
+    .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(privateKeyId !== undefined && { kid: privateKeyId }) })
+    .sign(privateKey);
+}
+
+function readToken({ status, text }: { status: number; text: string }, nowMs: number): AccessToken {
+  const answer = objectOf(text);
+  const { access_token: token, expires_in: lifetimeSeconds, error, error_description: description } = answer;
+  if (status !== 200 || typeof token !== "string") {
+    throw noToken(`the token endpoint answered ${status}: ${String(description ?? error ?? "no reason given")}`);
+  }
+  const lifetimeMs = typeof lifetimeSeconds === "number" ? lifetimeSeconds * 1_000 : hourMs;
+  return { headers: { authorization: `Bearer ${token}` }, expiresAtMs: nowMs + lifetimeMs };
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value as Readonly<Record<string, unknown>> : {};
+  } catch {
+    return {};
+  }
+}
+
+const noToken = (why: string, cause?: unknown): UpstreamFailure =>
+  new UpstreamFailure("connect_failed", `no access token: ${why}`, { sent: false, cause });
