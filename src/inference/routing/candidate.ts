@@ -1,12 +1,27 @@
+import type { KeyUse } from "../../account/byok/provider-key-usage.ts";
+import { chargeFor, effectivePrice } from "../../account/ledger/price.ts";
+import { isFreeRoute } from "../catalog/free-route.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
+import type { Cutoff } from "./route-measures.ts";
+import type { SortKey } from "./provider-preferences.ts";
+import type { RequestNeeds } from "./request-needs.ts";
+import type { Session } from "./sticky-sessions.ts";
 
 /** One way to serve a request: a model on a provider, with the reason for its place in the order. */
 export interface Candidate {
   model: CatalogModel;
   route: UpstreamRoute;
-  /** 0 for the model that was asked for, then its fallbacks in order. */
+  /** 0 for the model that was asked for, then its fallbacks in order; all members of a router have the router's. */
   modelIndex: number;
+  /** The router whose member this is; undefined where the model itself was named. */
+  router: CatalogModel | undefined;
+  /** Pico-USD for one input and one output token at the request's size: what "price" means where routes are compared. */
+  price: number;
   reason: string;
+  /** Why the member stands where it does in its router's order; empty where there is no router. */
+  memberReason: string;
+  /** The provider key that it is tried with; absent where it is the platform's own credential. */
+  credential?: KeyUse;
 }
 
 /** A route that a rule took out, and which rule. */
@@ -18,43 +33,70 @@ export interface LeftOut {
 
 /** The facts of a request that routing looks at. */
 export interface RoutingRequest {
-  /** Catalog models in the order in which they may serve. */
+  /** Catalog models, or routers, in the order in which they may serve. */
   models: readonly CatalogModel[];
   preferences: ProviderFilter;
   needsTools: boolean;
   /** Names of the parameters that the request sets. */
   parameters: readonly string[];
   maxOutputTokens: number | undefined;
+  /** Parameters that a route had better support: one that does not declare them comes last (reasoning rule 6). */
+  wishedParameters?: readonly string[] | undefined;
+  /** The estimate of the input; decides which price tier counts, and which members of a router are long enough. */
+  inputTokens?: number | undefined;
+  /** What else the request needs; asked for only where a router has to choose. */
+  needs?: (() => RequestNeeds) | undefined;
+  /** Lower-case ids that the key may use; absent or null means every model. */
+  allowedModels?: readonly string[] | null | undefined;
+  /** The session that the request belongs to. */
+  session?: Session | undefined;
 }
 
 /** Preferences after the request's suffix and headers were merged in. */
 export interface ProviderFilter {
-  order?: readonly string[];
-  only?: readonly string[];
-  ignore?: readonly string[];
+  order?: readonly string[] | undefined;
+  only?: readonly string[] | undefined;
+  ignore?: readonly string[] | undefined;
+  /** Providers that the caller's workspace or key never sends anything to. */
+  blocked?: readonly string[] | undefined;
   allowFallbacks: boolean;
-  sort?: "price" | "throughput" | "latency" | "exacto";
+  sort?: SortKey | undefined;
   /** `none` sorts the routes of all models together. */
   partition: "model" | "none";
-  maxPromptPicoUsd?: bigint;
-  maxCompletionPicoUsd?: bigint;
-  quantizations?: readonly string[];
-  zdr?: boolean;
-  denyDataCollection?: boolean;
-  distillableText?: boolean;
-  requireParameters?: boolean;
-  requireParams?: readonly string[];
-  minContext?: number;
+  maxPromptPicoUsd?: bigint | undefined;
+  maxCompletionPicoUsd?: bigint | undefined;
+  quantizations?: readonly string[] | undefined;
+  zdr?: boolean | undefined;
+  denyDataCollection?: boolean | undefined;
+  distillableText?: boolean | undefined;
+  requireParameters?: boolean | undefined;
+  requireParams?: readonly string[] | undefined;
+  minContext?: number | undefined;
+  /** Tokens a second; a route that misses one moves to the end. */
+  minThroughput?: readonly Cutoff[] | undefined;
+  /** Milliseconds to the first token; a route that misses one moves to the end. */
+  maxLatencyMs?: readonly Cutoff[] | undefined;
 }
 
 /** Whether a name in `order`, `only` or `ignore` means the provider: its slug or its display name. */
-export function namesProvider(name: string, route: UpstreamRoute): boolean {
+export function namesProvider(name: string, { provider }: UpstreamRoute): boolean {
+  if (name === provider.id) return true;
   const wanted = name.toLowerCase();
-  return route.provider.id.toLowerCase() === wanted || route.provider.name.toLowerCase() === wanted;
+  return provider.id.toLowerCase() === wanted || provider.name.toLowerCase() === wanted;
 }
 
-/** Pico-USD for one input and one output token: what "price" means where routes are compared. */
-export function comparablePrice(route: UpstreamRoute): number {
-  const base = route.price?.base;
-  return base === undefined ? Number.POSITIVE_INFINITY : Number(base.inputTokens + base.outputTokens);
+/** Pico-USD for one input and one output token of a request with so many input tokens; infinite where no price is known. */
+export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): number {
+  if (price === undefined) return Number.POSITIVE_INFINITY;
+  const vector = price.tiers === undefined ? price.base : effectivePrice(price, inputTokens);
+  return Number(vector.inputTokens + vector.outputTokens);
+}
+
+/** What a request is expected to cost on a candidate, in nano-USD; undefined where no price is known. */
+export function estimatedCostNano(
+  { model, route, credential }: Candidate,
+  expected: { inputTokens: number; outputTokens: number },
+): bigint | undefined {
+  if (credential !== undefined || isFreeRoute(model, route)) return 0n;
+  return route.price === undefined ? undefined : chargeFor(route.price, expected);
 }

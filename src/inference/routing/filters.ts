@@ -1,5 +1,8 @@
-import type { Candidate, ProviderFilter, RoutingRequest } from "./candidate.ts";
-import { namesProvider } from "./candidate.ts";
+import { isFreeRoute } from "../catalog/free-route.ts";
+import { dataPolicyOf } from "../catalog/model.ts";
+import { effectivePrice } from "../../account/ledger/price.ts";
+import { namesProvider, type Candidate, type ProviderFilter, type RoutingRequest } from "./candidate.ts";
+import { supports } from "./supports.ts";
 
 /** A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most rules. */
 export interface RouteRule {
@@ -14,32 +17,37 @@ const rule = (
   keeps: (candidate: Candidate, request: RoutingRequest) => boolean,
 ): RouteRule => ({ name, applies: (request) => applies(request.preferences, request), keeps });
 
-const supports = ({ model, route }: Candidate, parameter: string): boolean => {
-  const declared = route.supportedParameters ?? model.supportedParameters;
-  return declared === undefined || declared.length === 0 || declared.includes(parameter);
+/** Bounds are on the price that the request would be charged: the tier of its input counts, as far as it is known. */
+const keepsPrice = ({ route }: Candidate, { preferences, inputTokens }: RoutingRequest): boolean => {
+  if (route.price === undefined) return false;
+  const { inputTokens: prompt, outputTokens: completion } = effectivePrice(route.price, inputTokens ?? 0);
+  const { maxPromptPicoUsd, maxCompletionPicoUsd } = preferences;
+  return (maxPromptPicoUsd === undefined || prompt <= maxPromptPicoUsd)
+    && (maxCompletionPicoUsd === undefined || completion <= maxCompletionPicoUsd);
 };
 
-/** The hard rules of the provider object, each a line; their order is the order of the explanation. */
+/** Every hard rule, a line each; their order is the order of the explanation. */
 export const routeRules: readonly RouteRule[] = [
+  rule("allowed_models", (_, { allowedModels }) => Array.isArray(allowedModels), ({ model }, { allowedModels }) =>
+    allowedModels?.includes(model.id.toLowerCase()) ?? true),
+  rule("free members only", (_, { models }) => models.some(({ router }) => router?.name === "free"), ({ model, route, router }) =>
+    router?.router?.name !== "free" || isFreeRoute(model, route)),
   rule("only", (filter) => filter.only !== undefined, ({ route }, { preferences }) =>
     preferences.only?.some((name) => namesProvider(name, route)) ?? true),
   rule("ignore", (filter) => filter.ignore !== undefined, ({ route }, { preferences }) =>
     !preferences.ignore?.some((name) => namesProvider(name, route))),
-  rule("max_price", (filter) => filter.maxPromptPicoUsd !== undefined || filter.maxCompletionPicoUsd !== undefined,
-    ({ route }, { preferences }) => {
-      const base = route.price?.base;
-      if (base === undefined) return false;
-      const { maxPromptPicoUsd, maxCompletionPicoUsd } = preferences;
-      return (maxPromptPicoUsd === undefined || base.inputTokens <= maxPromptPicoUsd)
-        && (maxCompletionPicoUsd === undefined || base.outputTokens <= maxCompletionPicoUsd);
-    }),
+  rule("blocked_providers", (filter) => filter.blocked !== undefined, ({ route }, { preferences }) =>
+    !preferences.blocked?.includes(route.provider.id)),
+  rule("max_price", (filter) => filter.maxPromptPicoUsd !== undefined || filter.maxCompletionPicoUsd !== undefined, keepsPrice),
   rule("quantizations", (filter) => filter.quantizations !== undefined, ({ route }, { preferences }) =>
-    route.quantization !== undefined && (preferences.quantizations?.includes(route.quantization) ?? true)),
-  rule("zdr", (filter) => filter.zdr === true, ({ route }) => route.provider.dataPolicy.zdr === true),
-  rule("data_collection", (filter) => filter.denyDataCollection === true, ({ route }) =>
-    route.provider.dataPolicy.dataCollection === "deny" || route.provider.dataPolicy.zdr === true),
+    preferences.quantizations?.includes(route.quantization?.toLowerCase() ?? "unknown") ?? true),
+  rule("zdr", (filter) => filter.zdr === true, ({ route }) => dataPolicyOf(route).zdr === true),
+  rule("data_collection", (filter) => filter.denyDataCollection === true, ({ route }) => {
+    const { dataCollection, zdr } = dataPolicyOf(route);
+    return dataCollection === "deny" || zdr === true;
+  }),
   rule("enforce_distillable_text", (filter) => filter.distillableText === true, ({ route }) =>
-    route.provider.dataPolicy.distillableText === true),
+    dataPolicyOf(route).distillableText === true),
   rule("min_context", (filter) => filter.minContext !== undefined, ({ model, route }, { preferences }) =>
     (route.contextLength ?? model.contextLength) >= (preferences.minContext ?? 0)),
   rule("require_parameters", (filter, { parameters }) => filter.requireParameters === true && parameters.length > 0,

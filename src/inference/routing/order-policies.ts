@@ -1,4 +1,4 @@
-import { comparablePrice, namesProvider, type Candidate, type ProviderFilter } from "./candidate.ts";
+import { namesProvider, type Candidate, type ProviderFilter } from "./candidate.ts";
 import type { HealthWindows } from "./health-windows.ts";
 
 /** What order policies may look at beside the candidates. */
@@ -8,70 +8,88 @@ export interface OrderFacts {
   random(): number;
 }
 
-/** Puts candidates into the order in which they are tried. Pure but for the injected randomness. */
+/**
+ * Puts candidates, which come with the cheapest first, into the order in which they are tried, and writes down
+ * why. Pure but for the injected randomness.
+ */
 export type OrderPolicy = (candidates: readonly Candidate[], filter: ProviderFilter, facts: OrderFacts) => Candidate[];
 
-const because = (candidate: Candidate, reason: string): Candidate => ({ ...candidate, reason });
+/** Sorts by a cost that is worked out once for each; equals stay as they are. */
+function byCost(candidates: readonly Candidate[], costOf: (candidate: Candidate) => number): Candidate[] {
+  return candidates
+    .map((candidate) => ({ candidate, cost: costOf(candidate) }))
+    .sort((left, right) => left.cost - right.cost)
+    .map(({ candidate }) => candidate);
+}
 
 /** `order`: the named providers first, as named; the rest behind them by price. */
-const byOrder: OrderPolicy = (candidates, filter) => {
-  const rank = ({ route }: Candidate): number => {
-    const index = filter.order?.findIndex((name) => namesProvider(name, route)) ?? -1;
-    return index < 0 ? Number.MAX_SAFE_INTEGER : index;
-  };
-  return candidates
-    .map((candidate) => ({ candidate: because(candidate, rank(candidate) === Number.MAX_SAFE_INTEGER ? "fallback" : "order"), rank: rank(candidate) }))
-    .sort((a, b) => a.rank - b.rank || comparablePrice(a.candidate.route) - comparablePrice(b.candidate.route))
-    .map(({ candidate }) => candidate);
-};
+const byOrder: OrderPolicy = (candidates, { order = [] }) => byCost(candidates, (candidate) => {
+  const index = order.findIndex((name) => namesProvider(name, candidate.route));
+  candidate.reason = index < 0 ? "fallback" : "order";
+  return index < 0 ? order.length : index;
+});
 
-const precision: Record<string, number> = { fp32: 32, bf16: 16, fp16: 16, fp8: 8, int8: 8, fp6: 6, fp4: 4, int4: 4 };
+/** Bits of a weight by what providers call it; what a provider does not say counts as the usual 16. */
+const precisions: Readonly<Record<string, number>> = {
+  fp32: 32, bf16: 16, fp16: 16, fp8: 8, int8: 8, fp6: 6, int6: 6, fp4: 4, int4: 4, mxfp4: 4, nvfp4: 4, int3: 3, int2: 2,
+};
+const precisionUnknown = 16;
+
+const precisionOf = ({ route: { quantization } }: Candidate): number =>
+  quantization === undefined ? precisionUnknown : precisions[quantization.toLowerCase()] ?? precisionUnknown;
+
+/** The share of attempts that failed in the last five minutes; trouble of this moment counts for more than any. */
+function troubleOf({ model, route }: Candidate, health: HealthWindows): number {
+  if (health.hasOutage(route.provider.id, model.id) || health.stateOf(route.provider.id) !== undefined) return 2;
+  const { failures, attempts } = health.errorRate(route.provider.id, model.id) ?? { failures: 0, attempts: 1 };
+  return failures / attempts;
+}
 
 /** `sort`: what is best by one measure first; routes without a measurement come last. */
 const bySort: OrderPolicy = (candidates, { sort }, { health }) => {
-  const cost = ({ route }: Candidate): number => {
+  const measures = ({ model, route }: Candidate) => health.measuresOf(route.provider.id, model.id);
+  const costOf = (candidate: Candidate): number => {
     switch (sort) {
-      case "latency": return health.medianFirstTokenMs(route.provider.id) ?? Number.MAX_SAFE_INTEGER;
-      case "throughput": return -(health.medianTokensPerSecond(route.provider.id) ?? 0);
-      case "exacto": return -(precision[route.quantization ?? ""] ?? 16);
-      default: return comparablePrice(route);
+      case "latency": return measures(candidate).firstTokenMs(0.5) ?? Number.MAX_SAFE_INTEGER;
+      case "throughput": return -(measures(candidate).tokensPerSecond(0.5) ?? 0);
+      case "exacto": return -precisionOf(candidate);
+      case "availability": return troubleOf(candidate, health);
+      default: return candidate.price;
     }
   };
-  return candidates
-    .map((candidate) => ({ candidate: because(candidate, `sort ${sort}`), cost: cost(candidate) }))
-    .sort((a, b) => a.cost - b.cost || comparablePrice(a.candidate.route) - comparablePrice(b.candidate.route))
-    .map(({ candidate }) => candidate);
+  const reason = `sort ${sort}`;
+  for (const candidate of candidates) candidate.reason = reason;
+  return byCost(candidates, costOf);
 };
 
 /** The index drawn with weights of the inverse square of price; free routes share the draw among themselves. */
 function drawByPrice(candidates: readonly Candidate[], random: () => number): number {
-  const prices = candidates.map(({ route }) => comparablePrice(route));
-  const free = prices.some((price) => price === 0);
-  const weights = prices.map((price) => (free ? Number(price === 0) : Number.isFinite(price) ? 1 / price ** 2 : 0));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const free = candidates.some(({ price }) => price === 0);
+  const weightOf = ({ price }: Candidate): number => (free ? Number(price === 0) : 1 / price ** 2);
+  let total = 0;
+  for (const candidate of candidates) total += weightOf(candidate);
   let mark = random() * total;
-  for (const [index, weight] of weights.entries()) {
-    mark -= weight;
+  for (let index = 0; index < candidates.length; index += 1) {
+    mark -= weightOf(candidates[index] as Candidate);
     if (mark < 0) return index;
   }
   return 0;
 }
 
-/**
- * The default (rule 1): providers without an outage are primary, one of them is drawn by the inverse
- * square of price, the others follow by price, those with an outage come last.
- */
-const byLoadBalance: OrderPolicy = (candidates, _, { health, random }) => {
-  const byPrice = [...candidates].sort((a, b) => comparablePrice(a.route) - comparablePrice(b.route));
-  const primary = byPrice.filter(({ route }) => !health.hasOutage(route.provider.id));
-  const troubled = byPrice.filter(({ route }) => health.hasOutage(route.provider.id));
-  const drawn = primary.length > 0 ? primary.splice(drawByPrice(primary, random), 1) : [];
-  return [
-    ...drawn.map((candidate) => because(candidate, "weighted by price")),
-    ...primary.map((candidate) => because(candidate, "fallback by price")),
-    ...troubled.map((candidate) => because(candidate, "outage in the last 30 seconds")),
-  ];
+/** The default (rule 1): one is drawn by the inverse square of price, the others follow by price. */
+const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
+  const ordered = [...candidates];
+  const drawn = ordered.splice(drawByPrice(ordered, random), 1);
+  for (const candidate of ordered) candidate.reason = "fallback by price";
+  for (const candidate of drawn) {
+    candidate.reason = "weighted by price";
+    ordered.unshift(candidate);
+  }
+  return ordered;
 };
+
+/** Whether a request leaves the order to load balancing (rule 2). */
+export const balancesLoad = (filter: ProviderFilter): boolean => filter.order === undefined && filter.sort === undefined;
 
 /** The policy that a request's preferences call for. */
 export function orderPolicyFor(filter: ProviderFilter): OrderPolicy {

@@ -1,10 +1,13 @@
-import { checkPreferences } from "./check-preferences.ts";
-import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
-import { sortOf, type SortKey } from "./provider-preferences.ts";
+import { checkPreferences } from "./check-preferences.ts";
+import { sortOf, type SortKey, type WrittenCutoffs } from "./provider-preferences.ts";
+import type { Cutoff } from "./route-measures.ts";
 
 const openFilter: ProviderFilter = Object.freeze({ allowFallbacks: true, partition: "model" });
+
+const percentiles = [["p50", 0.5], ["p75", 0.75], ["p90", 0.9], ["p99", 0.99]] as const;
 
 function priceBound(value: string | number | null | undefined, param: string): bigint | undefined {
   if (value === null || value === undefined) return undefined;
@@ -15,43 +18,56 @@ function priceBound(value: string | number | null | undefined, param: string): b
   return bound;
 }
 
-/** Entries whose value is set. */
-function present<T extends object>(value: T): Partial<{ [K in keyof T]: NonNullable<T[K]> }> {
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null && entry !== undefined)) as never;
+/** Cutoffs of a `preferred_*` field, each bound times `unit`; a number is that of the median. */
+function cutoffsOf(written: WrittenCutoffs | null | undefined, unit: number): Cutoff[] | undefined {
+  if (written === null || written === undefined) return undefined;
+  if (typeof written === "number") return [{ share: 0.5, bound: written * unit }];
+  return percentiles.flatMap(([name, share]) => {
+    const bound = written[name];
+    return bound === undefined ? [] : [{ share, bound: bound * unit }];
+  });
+}
+
+/** What a request says of providers, in all the places where it can. */
+export interface WrittenPreferences {
+  /** The `provider` object of the request, that of its preset merged in. */
+  provider: unknown;
+  /** What the model id's suffix stands for. */
+  suffixSort: SortKey | undefined;
+  suffixMinContext?: number | undefined;
+  /** Backends named by header; they win over everything else. */
+  forcedProviders: readonly string[] | undefined;
 }
 
 /**
- * What routing filters and sorts by: the request's `provider` object, its suffix shortcut, and backends
- * forced by header, which win over both.
+ * What routing filters and sorts by: the request's `provider` object, the model id's suffix, and backends forced
+ * by header.
  */
-export function providerFilter(options: {
-  provider: unknown;
-  suffixSort: SortKey | undefined;
-  forcedProviders: readonly string[] | undefined;
-}): ProviderFilter {
-  const { suffixSort, forcedProviders } = options;
-  const plain = options.provider === undefined || options.provider === null;
-  if (plain && suffixSort === undefined && forcedProviders === undefined) return openFilter;
-  const preferences = checkPreferences(options.provider ?? {});
+export function providerFilter(written: WrittenPreferences): ProviderFilter {
+  const { provider, suffixSort, suffixMinContext, forcedProviders } = written;
+  const plain = provider === undefined || provider === null;
+  if (plain && suffixSort === undefined && suffixMinContext === undefined && forcedProviders === undefined) return openFilter;
+  const preferences = checkPreferences(provider ?? {});
   const sort = sortOf(preferences) ?? suffixSort;
   const partition = typeof preferences.sort === "object" ? preferences.sort?.partition ?? "model" : "model";
   return {
     allowFallbacks: preferences.allow_fallbacks ?? true,
     partition,
-    ...present({
-      order: forcedProviders ?? preferences.order,
-      only: forcedProviders ?? preferences.only,
-      ignore: preferences.ignore,
-      sort,
-      maxPromptPicoUsd: priceBound(preferences.max_price?.prompt, "provider.max_price.prompt"),
-      maxCompletionPicoUsd: priceBound(preferences.max_price?.completion, "provider.max_price.completion"),
-      quantizations: preferences.quantizations,
-      zdr: preferences.zdr,
-      denyDataCollection: preferences.data_collection === "deny" ? true : undefined,
-      distillableText: preferences.enforce_distillable_text,
-      requireParameters: preferences.require_parameters,
-      requireParams: preferences.require_params,
-      minContext: preferences.min_context,
-    }),
-  } as ProviderFilter;
+    order: forcedProviders ?? preferences.order ?? undefined,
+    only: forcedProviders ?? preferences.only ?? undefined,
+    ignore: preferences.ignore ?? undefined,
+    sort,
+    maxPromptPicoUsd: priceBound(preferences.max_price?.prompt, "provider.max_price.prompt"),
+    maxCompletionPicoUsd: priceBound(preferences.max_price?.completion, "provider.max_price.completion"),
+    quantizations: preferences.quantizations?.map((name) => name.toLowerCase()),
+    zdr: preferences.zdr ?? undefined,
+    denyDataCollection: preferences.data_collection === "deny",
+    distillableText: preferences.enforce_distillable_text ?? undefined,
+    requireParameters: preferences.require_parameters ?? undefined,
+    requireParams: preferences.require_params ?? undefined,
+    minContext: Math.max(preferences.min_context ?? 0, suffixMinContext ?? 0) || undefined,
+    minThroughput: cutoffsOf(preferences.preferred_min_throughput, 1),
+    // Callers write seconds.
+    maxLatencyMs: cutoffsOf(preferences.preferred_max_latency, 1_000),
+  };
 }

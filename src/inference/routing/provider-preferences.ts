@@ -2,11 +2,12 @@ import { z } from "zod";
 
 const slugs = z.array(z.string().min(1));
 const decimalText = z.union([z.string(), z.number()]);
+const amount = z.number().nonnegative();
 const cutoffs = z.union([
-  z.number().nonnegative(),
-  z.strictObject({ p50: z.number().optional(), p75: z.number().optional(), p90: z.number().optional(), p99: z.number().optional() }),
+  amount,
+  z.strictObject({ p50: amount, p75: amount, p90: amount, p99: amount }).partial(),
 ]);
-const sortNames = z.enum(["price", "throughput", "latency", "exacto", "cost", "ttft", "tps"]);
+const measures = ["price", "throughput", "latency", "cost", "ttft", "tps"] as const;
 
 /** The `provider` object of a request (contract: "The provider object"); unknown fields are ignored. */
 export const providerPreferencesSchema = z.object({
@@ -14,7 +15,7 @@ export const providerPreferencesSchema = z.object({
   allow_fallbacks: z.boolean().nullish(),
   require_parameters: z.boolean().nullish(),
   require_params: slugs.nullish(),
-  min_context: z.number().nonnegative().nullish(),
+  min_context: amount.nullish(),
   data_collection: z.enum(["allow", "deny"]).nullish(),
   zdr: z.boolean().nullish(),
   enforce_distillable_text: z.boolean().nullish(),
@@ -22,8 +23,8 @@ export const providerPreferencesSchema = z.object({
   ignore: slugs.nullish(),
   quantizations: slugs.nullish(),
   sort: z.union([
-    sortNames,
-    z.object({ by: z.enum(["price", "throughput", "latency"]), partition: z.enum(["model", "none"]).nullish() }),
+    z.enum([...measures, "exacto"]),
+    z.object({ by: z.enum(measures), partition: z.enum(["model", "none"]).nullish() }),
   ]).nullish(),
   preferred_min_throughput: cutoffs.nullish(),
   preferred_max_latency: cutoffs.nullish(),
@@ -32,8 +33,11 @@ export const providerPreferencesSchema = z.object({
 
 export type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;
 
-/** What routes are sorted by once load balancing is off. */
-export type SortKey = "price" | "throughput" | "latency" | "exacto";
+/** Bounds by percentile as a request writes them: a number is that of the median. */
+export type WrittenCutoffs = NonNullable<ProviderPreferences["preferred_max_latency"]>;
+
+/** What routes are sorted by once load balancing is off; `availability` has no name in `provider.sort`. */
+export type SortKey = "price" | "throughput" | "latency" | "exacto" | "availability";
 
 const aliases: Record<string, SortKey> = { cost: "price", ttft: "latency", tps: "throughput" };
 

@@ -1,13 +1,16 @@
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { splitShortcuts } from "./split-shortcuts.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
-const suffixSorts: Record<string, SortKey> = { nitro: "throughput", floor: "price", fast: "latency", exacto: "exacto" };
-
-/** A model id as asked for: the catalog's model and the sort that a suffix shortcut stands for. */
+/** A model id as asked for: the catalog's model, and what the suffix shortcuts behind it stand for. */
 export interface ResolvedModel {
   model: CatalogModel;
   sort?: SortKey;
+  /** Tokens; from a suffix such as `[1m]` on a router. */
+  minContext?: number;
+  /** The model is a routing preset: a member of it serving is no fallback. */
+  isRouter: boolean;
 }
 
 /** A model by its id or one of its other names, whatever the case; undefined when there is none. */
@@ -18,17 +21,40 @@ export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | 
   return catalog.models.get(lower) ?? catalog.models.get(catalog.aliases?.get(lower) ?? "");
 }
 
-/** Finds a model by id, with or without a suffix shortcut (rule 6 of the provider object). */
+/**
+ * Finds a model by id, with or without suffix shortcuts (rule 6 of the provider object). Throws
+ * `model_unavailable` when there is no such model, also for the free copy of one that has none.
+ */
 export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedModel {
   const exact = findModel(catalog, id);
-  const separator = id.lastIndexOf(":");
-  const sort = separator < 0 ? undefined : suffixSorts[id.slice(separator + 1).toLowerCase()];
-  const model = exact ?? (sort === undefined ? undefined : findModel(catalog, id.slice(0, separator)));
-  if (model === undefined) {
-    throw new GatewayError("model_unavailable", `The model ${JSON.stringify(id)} is not in the catalog. GET /models lists what is.`, { param: "model" });
-  }
-  if (model.comingSoon) {
-    throw new GatewayError("model_unavailable", `The model ${model.id} is announced but not live yet.`, { param: "model" });
-  }
-  return exact === undefined && sort !== undefined ? { model, sort } : { model };
+  if (exact !== undefined) return live({ model: exact, isRouter: exact.router !== undefined });
+  const { base, sort, minContext } = splitShortcuts(id);
+  const model = base === id ? undefined : findModel(catalog, base);
+  if (model === undefined || (minContext !== undefined && model.router === undefined)) throw unknownModel(catalog, { id, base });
+  return live({
+    model,
+    ...(sort === undefined ? {} : { sort }),
+    ...(minContext === undefined ? {} : { minContext }),
+    isRouter: model.router !== undefined,
+  });
+}
+
+/** Whether a key's `allowed_models` let it ask for a model: a router may be asked for where any of its members may. */
+export const isModelAllowed = (allowedModels: readonly string[] | null, { id, router }: CatalogModel): boolean =>
+  allowedModels === null
+  || (router === undefined ? allowedModels.includes(id.toLowerCase()) : router.members.some((member) => allowedModels.includes(member.id)));
+
+function live(resolved: ResolvedModel): ResolvedModel {
+  if (!resolved.model.comingSoon) return resolved;
+  throw new GatewayError("model_unavailable", `The model ${resolved.model.id} is announced but not live yet.`, { param: "model" });
+}
+
+const freeEnding = ":free";
+
+function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
+  const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;
+  const message = paid === undefined
+    ? `The model ${JSON.stringify(id)} is not in the catalog. GET /models lists what is.`
+    : `There is no free copy of ${paid.id}, and ${freeEnding} never goes to a model that costs something.`;
+  return new GatewayError("model_unavailable", message, { param: "model" });
 }

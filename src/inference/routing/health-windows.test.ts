@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { HealthWindows } from "./health-windows.ts";
+import { RollingDistribution } from "./rolling-distribution.ts";
+
+const minuteMs = 60_000;
+
+function start(): { clock: FakeClock; health: HealthWindows } {
+  const clock = new FakeClock();
+  return { clock, health: new HealthWindows(clock) };
+}
+
+describe("outages", () => {
+  test("two failures in half a minute are one, unless most attempts succeed; it passes", () => {
+    const { clock, health } = start();
+    health.recordFailure("a");
+    expect(health.hasOutage("a")).toBe(false);
+    health.recordFailure("a");
+    expect(health.hasOutage("a")).toBe(true);
+    for (let count = 0; count < 3; count += 1) health.recordSuccess("a");
+    expect(health.hasOutage("a")).toBe(false);
+    health.recordFailure("a");
+    health.recordFailure("a");
+    expect(health.hasOutage("a")).toBe(true);
+    clock.advance(29_000);
+    expect(health.hasOutage("a")).toBe(true);
+    clock.advance(1_000);
+    expect(health.hasOutage("a")).toBe(false);
+  });
+
+  test("failures more than 30 seconds apart are none", () => {
+    const { clock, health } = start();
+    health.recordFailure("a");
+    clock.advance(30_000);
+    health.recordFailure("a");
+    expect(health.hasOutage("a")).toBe(false);
+  });
+
+  test("a model at a provider has its own, and shares the provider's", () => {
+    const { health } = start();
+    for (let count = 0; count < 4; count += 1) health.recordSuccess("a", { model: "m/well" });
+    for (let count = 0; count < 3; count += 1) health.recordFailure("a", "m/ill");
+    expect([health.hasOutage("a"), health.hasOutage("a", "m/well"), health.hasOutage("a", "m/ill")]).toEqual([false, false, true]);
+    for (let count = 0; count < 3; count += 1) health.recordFailure("a");
+    expect(health.hasOutage("a", "m/well")).toBe(true);
+    expect(health.hasOutage("b", "m/ill")).toBe(false);
+  });
+});
+
+describe("error rates", () => {
+  test("are over five minutes, by provider and by model", () => {
+    const { clock, health } = start();
+    expect(health.errorRate("a")).toBeUndefined();
+    health.recordSuccess("a", { model: "m/one" });
+    health.recordFailure("a", "m/one");
+    health.recordFailure("a", "m/two");
+    expect(health.errorRate("a")).toEqual({ attempts: 3, failures: 2 });
+    expect(health.errorRate("a", "m/one")).toEqual({ attempts: 2, failures: 1 });
+    clock.advance(4 * minuteMs);
+    health.recordSuccess("a");
+    clock.advance(2 * minuteMs);
+    expect(health.errorRate("a")).toEqual({ attempts: 1, failures: 0 });
+    expect(health.errorRate("a", "m/one")).toBeUndefined();
+  });
+});
+
+/** Bounds of a bucket, which is what a percentile is true to. */
+const near = (value: number | undefined, expected: number): void => {
+  expect(value).toBeGreaterThan(expected / 1.03);
+  expect(value).toBeLessThan(expected * 1.03);
+};
+
+describe("percentiles", () => {
+  test("are those of the samples, within the width of a bucket", () => {
+    const { health } = start();
+    for (let value = 1; value <= 1_000; value += 1) {
+      health.recordSuccess("a", { model: "m/x", firstTokenMs: value, tokensPerSecond: value });
+    }
+    const measures = health.measuresOf("a", "m/x");
+    for (const share of [0.5, 0.75, 0.9, 0.99]) {
+      near(measures.firstTokenMs(share), share * 1_000);
+      // Of throughput, the share that is at least as fast.
+      near(measures.tokensPerSecond(share), (1 - share) * 1_000);
+    }
+  });
+
+  test("of one model at one provider say nothing of another", () => {
+    const { health } = start();
+    health.recordSuccess("a", { model: "m/x", firstTokenMs: 500 });
+    expect(health.measuresOf("a", "m/y").firstTokenMs(0.5)).toBeUndefined();
+    expect(health.measuresOf("b", "m/x").firstTokenMs(0.5)).toBeUndefined();
+    expect(health.measuresOf("a", "m/x").tokensPerSecond(0.5)).toBeUndefined();
+  });
+
+  test("a sample without a model stands for those that have none of their own", () => {
+    const { health } = start();
+    health.recordSuccess("a", { firstTokenMs: 500 });
+    health.recordSuccess("a", { model: "m/x", firstTokenMs: 50 });
+    near(health.measuresOf("a", "m/x").firstTokenMs(0.5), 50);
+    near(health.measuresOf("a", "m/y").firstTokenMs(0.5), 500);
+  });
+
+  test("roll: what is older than five minutes no longer counts", () => {
+    const { clock, health } = start();
+    health.recordSuccess("a", { model: "m/x", firstTokenMs: 900 });
+    clock.advance(4 * minuteMs);
+    health.recordSuccess("a", { model: "m/x", firstTokenMs: 100 });
+    near(health.measuresOf("a", "m/x").firstTokenMs(0.99), 900);
+    clock.advance(minuteMs);
+    near(health.measuresOf("a", "m/x").firstTokenMs(0.99), 100);
+    clock.advance(60 * minuteMs);
+    expect(health.measuresOf("a", "m/x").firstTokenMs(0.5)).toBeUndefined();
+  });
+
+  test("a bound that equals the value is kept, also where it is no bucket's edge", () => {
+    const { health } = start();
+    for (const value of [0.7, 1, 1.5, 37, 42.42, 1_000, 30_000]) {
+      health.recordSuccess("a", { model: `m/${value}`, firstTokenMs: value, tokensPerSecond: value });
+      const measures = health.measuresOf("a", `m/${value}`);
+      const exactly = { share: 0.5, bound: value };
+      expect([measures.keepsLatency(exactly), measures.keepsThroughput(exactly)]).toEqual([true, true]);
+      if (value < 2) continue;
+      expect(measures.keepsLatency({ share: 0.5, bound: value / 1.1 })).toBe(false);
+      expect(measures.keepsThroughput({ share: 0.5, bound: value * 1.1 })).toBe(false);
+    }
+  });
+});
+
+describe("memory", () => {
+  test("a distribution counts on through a flood of equal samples", () => {
+    const distribution = new RollingDistribution(1);
+    for (let count = 0; count < 200_000; count += 1) distribution.record(100, 0);
+    distribution.record(9_000, 0);
+    near(distribution.at(0.5, 0), 100);
+    near(distribution.at(1, 0), 9_000);
+    expect(distribution.at(0.5, 6 * minuteMs)).toBeUndefined();
+  });
+
+  test("the models that were quiet for longest are forgotten beyond a thousand", () => {
+    const { clock, health } = start();
+    for (let index = 0; index < 1_100; index += 1) {
+      clock.advance(1);
+      health.recordSuccess("a", { model: `m/${index}`, firstTokenMs: 100 });
+    }
+    expect(health.measuresOf("a", "m/0").firstTokenMs(0.5)).toBeUndefined();
+    near(health.measuresOf("a", "m/1099").firstTokenMs(0.5), 100);
+    near(health.measuresOf("a", "m/100").firstTokenMs(0.5), 100);
+  });
+});

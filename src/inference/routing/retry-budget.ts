@@ -1,0 +1,34 @@
+/** Fallbacks that a provider may fail at once before it gets no more of them. */
+const tokensMax = 10;
+/** What comes back by itself, so that a provider which nobody asks first is asked again: one fallback a second. */
+const tokensPerMs = 1 / 1_000;
+
+/**
+ * How many fallbacks a provider may get, so that an outage is not multiplied: the first attempt of a request is always
+ * made, the next ones only at providers with something left. Each failure, of a first attempt too, takes a token, and each
+ * answer gives one back: whoever answers every second request keeps its budget, whoever fails more gets a fallback a second.
+ */
+export class RetryBudget {
+  private tokens = tokensMax;
+  private countedMs: number;
+
+  constructor(nowMs: number) {
+    this.countedMs = nowMs;
+  }
+
+  /** Whether another provider's failure may be followed by an attempt here. */
+  mayRetry(nowMs: number): boolean {
+    this.refill(nowMs);
+    return this.tokens >= 1;
+  }
+
+  count(nowMs: number, failed: boolean): void {
+    this.refill(nowMs);
+    this.tokens = failed ? Math.max(0, this.tokens - 1) : Math.min(tokensMax, this.tokens + 1);
+  }
+
+  private refill(nowMs: number): void {
+    this.tokens = Math.min(tokensMax, this.tokens + Math.max(0, nowMs - this.countedMs) * tokensPerMs);
+    this.countedMs = nowMs;
+  }
+}
