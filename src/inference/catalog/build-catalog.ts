@@ -9,6 +9,7 @@ import { factModel, type FactContext } from "./fact-model.ts";
 import { knownProvider } from "./known-provider.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { factPriceReader } from "./price-rows.ts";
+import { routerModels, type ConfiguredRouters } from "./router-models.ts";
 
 /** What a catalog is built from. */
 export interface CatalogOptions {
@@ -17,8 +18,12 @@ export interface CatalogOptions {
   configuredProviders: readonly ConfiguredProvider[];
   /** The built-in simulated provider, where it is on. */
   simulatedProvider?: ConfiguredProvider;
-  /** When models that only the configuration knows count as added. */
+  /** Pools of the routing presets; those that are not configured are chosen from what can be reached. */
+  configuredRouters?: ConfiguredRouters;
+  /** When models that only the configuration knows count as added, unless `previous` has them. */
   nowMs: number;
+  /** The catalog that this one is to replace. */
+  previous?: CatalogSnapshot;
   /** Default: the facts that ship with the project. */
   facts?: CatalogFacts;
 }
@@ -35,12 +40,14 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   );
   const models = factModels(facts, { priceOf: factPriceReader(facts.snapshot), providers, redirected });
   for (const entry of entriesOf(options)) addModels(models, entry, { options, providers, redirected });
+  const aliases = new Map(Object.entries(facts.aliases)
+    .filter(([alias, id]) => models.has(id) && !models.has(alias)));
+  for (const router of routerModels({ models, aliases, configured: options.configuredRouters ?? {} })) models.set(router.id, router);
   return {
     version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
-    aliases: new Map(Object.entries(facts.aliases)
-      .filter(([alias, id]) => models.has(id) && !models.has(alias))),
+    aliases,
   };
 }
 
@@ -95,7 +102,7 @@ function addModels(
       provider,
       known: models.get(model.id),
       redirected: redirected.has(entry.id),
-      nowMs: options.nowMs,
+      addedAtMs: options.previous?.models.get(model.id)?.addedAtMs ?? options.nowMs,
     }));
   }
 }

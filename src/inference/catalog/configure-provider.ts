@@ -1,4 +1,4 @@
-import type { DataPolicy, Provider, UpstreamTimeouts } from "./model.ts";
+import type { CredentialHeader, DataPolicy, Provider, UpstreamDialect, UpstreamTimeouts } from "./model.ts";
 import type { ConfiguredProvider } from "./configured-provider.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { bearerHeader, defaultTimeouts } from "./known-provider.ts";
@@ -13,6 +13,7 @@ export function configureProvider(
   { known, environment }: { known: Provider | undefined; environment: Environment },
 ): Provider {
   const baseUrl = resolveReference(entry.base_url, environment)?.replace(/\/+$/, "");
+  const dialects = dialectsOf(entry.dialect) ?? known?.dialects ?? openaiDialects;
   return present({
     ...known,
     id: entry.id,
@@ -21,14 +22,22 @@ export function configureProvider(
     baseUrl: baseUrl ?? known?.baseUrl,
     // Another address is another server: what the vendor serves elsewhere does not belong to it.
     surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
-    dialects: dialectsOf(entry.dialect) ?? known?.dialects ?? openaiDialects,
-    credentialHeader: known?.credentialHeader ?? bearerHeader,
+    dialectBaseUrls: baseUrl === undefined ? known?.dialectBaseUrls : undefined,
+    dialects,
+    credentialHeader: known?.credentialHeader ?? headerOfDialect(dialects.chat),
     apiKey: credentialOf(entry, { known, environment }),
+    signing: entry.api_key === undefined ? known?.signing : undefined,
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
-    dataPolicy: { ...known?.dataPolicy, ...dataPolicyOf(entry.data_policy) },
+    dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
     quirks: known?.quirks ?? {},
   });
+}
+
+/** How servers of a dialect expect their key, as the vendors' own clients send it. */
+function headerOfDialect(dialect: UpstreamDialect | undefined): CredentialHeader {
+  if (dialect === "anthropic-messages") return { name: "x-api-key", prefix: "" };
+  return dialect === "google-generate" ? { name: "x-goog-api-key", prefix: "" } : bearerHeader;
 }
 
 function credentialOf(
@@ -58,7 +67,8 @@ function dialectsOf(dialect: ConfiguredProvider["dialect"]): Provider["dialects"
   return dialect === "openai-chat" ? openaiDialects : { chat: dialect };
 }
 
-const dataPolicyOf = (policy: ConfiguredProvider["data_policy"]): DataPolicy => present({
+/** A `data_policy:` entry. */
+export const configuredDataPolicy = (policy: ConfiguredProvider["data_policy"]): DataPolicy => present({
   zdr: policy?.zdr,
   dataCollection: policy?.data_collection,
   distillableText: policy?.distillable_text,

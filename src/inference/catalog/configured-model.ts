@@ -1,6 +1,7 @@
 import type { PriceRow } from "../../account/ledger/price.ts";
 import type { ConfiguredModel } from "./configured-provider.ts";
-import { categoryOf, deviatingDialect, ownerOf, wireName } from "./fact-model.ts";
+import { configuredDataPolicy } from "./configure-provider.ts";
+import { categoryOf, deviatingDialect, ownerOf } from "./fact-model.ts";
 import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "./model.ts";
 import { configurationVersion, configuredPriceRow, freePriceRow, priceVersion } from "./price-rows.ts";
 import { present } from "./present.ts";
@@ -12,12 +13,13 @@ export interface ConfiguredPlace {
   known: CatalogModel | undefined;
   /** True when the operator chose the provider's dialect, so that the vendor's deviations say nothing. */
   redirected: boolean;
-  nowMs: number;
+  /** When the model counts as added where nobody else knows. */
+  addedAtMs: number;
 }
 
 /** The model with the configured route in it; what the entry says of the model wins over what was known. */
 export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): CatalogModel {
-  const { known, provider, nowMs } = place;
+  const { known, provider } = place;
   const surface = entry.surface ?? known?.surface ?? "chat";
   const route = configuredRoute(entry, place);
   const others = (known?.routes ?? []).filter((other) => other.provider.id !== provider.id);
@@ -32,7 +34,8 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
     capabilities: entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)],
     supportedParameters: entry.supported_parameters ?? known?.supportedParameters,
     reasoning: reasoningOf(entry) ?? known?.reasoning,
-    addedAtMs: known?.addedAtMs ?? nowMs,
+    addedAtMs: known?.addedAtMs ?? place.addedAtMs,
+    comingSoon: entry.coming_soon ?? known?.comingSoon,
     routes: [route, ...others],
   });
 }
@@ -42,7 +45,7 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
   const old = known?.routes.find((route) => route.provider.id === provider.id);
   const upstreamModel = entry.upstream_model
     ?? old?.upstreamModel
-    ?? wireName(provider.id, entry.id.slice(entry.id.indexOf("/") + 1));
+    ?? entry.id.slice(entry.id.indexOf("/") + 1);
   const deviation = redirected ? undefined : deviatingDialect(provider.id, upstreamModel);
   return present({
     ...old,
@@ -56,6 +59,7 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
     supportedParameters: entry.supported_parameters ?? old?.supportedParameters,
     reasoning: reasoningOf(entry) ?? old?.reasoning,
     reasoningFeature: entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature,
+    dataPolicy: entry.data_policy === undefined ? old?.dataPolicy : configuredDataPolicy(entry.data_policy),
   });
 }
 
@@ -67,7 +71,7 @@ function priceOf(
   { id, pricing }: ConfiguredModel,
   { provider, old }: { provider: Provider; old: PriceRow | undefined },
 ): PriceRow | undefined {
-  const version = priceVersion(provider.id, id, configurationVersion);
+  const version = priceVersion(provider.id, id, configurationVersion(pricing));
   if (pricing !== undefined) return configuredPriceRow(version, pricing);
   if (old !== undefined) return old;
   return id.endsWith(":free") || provider.local ? freePriceRow(version) : undefined;

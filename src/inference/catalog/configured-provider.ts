@@ -54,6 +54,12 @@ const reasoningSchema = z.strictObject({
   { path: ["default"], message: "must be one of the levels" },
 );
 
+const dataPolicySchema = z.strictObject({
+  zdr: z.boolean(),
+  data_collection: z.enum(["allow", "deny"]),
+  distillable_text: z.boolean(),
+}).partial();
+
 const modelSchema = z.strictObject({
   /** Catalog ids are matched in lower case. */
   id: z.string().regex(/^[^/\s]+\/\S+$/, "must be written as owner/model").transform((id) => id.toLowerCase()),
@@ -67,6 +73,10 @@ const modelSchema = z.strictObject({
   capabilities: z.array(z.string()).optional(),
   supported_parameters: z.array(z.string()).optional(),
   reasoning: reasoningSchema.optional(),
+  /** What differs for this model from the provider's. */
+  data_policy: dataPolicySchema.optional(),
+  /** Announced: listed with a marker, and not served yet. */
+  coming_soon: z.boolean().optional(),
 });
 
 const milliseconds = z.int().positive();
@@ -79,11 +89,7 @@ const providerSchema = z.strictObject({
   dialect: dialectSchema.optional(),
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
-  data_policy: z.strictObject({
-    zdr: z.boolean(),
-    data_collection: z.enum(["allow", "deny"]),
-    distillable_text: z.boolean(),
-  }).partial().optional(),
+  data_policy: dataPolicySchema.optional(),
   timeouts_ms: z.strictObject({
     connect: milliseconds,
     first_token: milliseconds,
@@ -91,6 +97,8 @@ const providerSchema = z.strictObject({
     total: milliseconds,
   }).partial().optional(),
   models: z.array(modelSchema).optional(),
+  /** What its answers may cost callers a day (UTC) before it is left alone until the next. */
+  budget_usd_per_day: z.number().nonnegative().optional(),
 });
 
 const isBuiltIn = (id: string): boolean => providerDefinitions.some((definition) => definition.id === id);

@@ -55,12 +55,6 @@ export const deviatingDialect = (
 ): UpstreamDialect | "none" | undefined =>
   definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))?.dialect;
 
-/** The wire name as the vendor's endpoint wants it. */
-export function wireName(providerId: string, upstreamModel: string): string {
-  const prefix = definitions.get(providerId)?.naming.sendWithPrefix;
-  return prefix === undefined || upstreamModel.includes("/") ? upstreamModel : prefix + upstreamModel;
-}
-
 /** Who knows a model best: its maker, then the marketplaces whose lists are kept most carefully. */
 function mainRow(rows: readonly FactRow[]): FactRow | undefined {
   const by = (matches: (row: FactRow) => boolean): FactRow | undefined => rows.find(matches);
@@ -78,7 +72,7 @@ function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamR
   if (deviation === "none") return undefined;
   return present({
     provider,
-    upstreamModel: wireName(row.provider, row.upstream),
+    upstreamModel: row.upstream,
     dialect: deviation,
     price: context.priceOf(row),
     contextLength: row.context,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { countModels, listModels, modelCounts } from "./list-models.ts";
 import { parseModelListQuery } from "./model-list-query.ts";
 import type { CatalogModel, CatalogSnapshot, Provider, UpstreamDialect } from "./model.ts";
-import { hasPlatformCredential, isReachable, routeDialect, surfaceBaseUrl } from "./reachability.ts";
+import { hasPlatformCredential, isReachable, routeBaseUrl, routeDialect, surfaceBaseUrl } from "./reachability.ts";
 
 const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   id,
@@ -117,6 +117,10 @@ describe("a route is reachable without a key of one's own", () => {
   test.each<[string, boolean, boolean]>([
     ["with credential, address, price and a dialect that can be sent", reach({}), true],
     ["with the empty credential of a local server", reach({}, { apiKey: "" }), true],
+    ["with keys that sign", reach({}, { apiKey: undefined as never, signing: { type: "google-service-account", key: { json: "{}" } } }),
+      true],
+    ["at its dialect's own address alone", reach({}, { baseUrl: undefined as never, dialectBaseUrls: { "openai-chat": "https://a" } }),
+      true],
     ["without a credential", reach({}, { apiKey: undefined as never }), false],
     ["without an address", reach({}, { baseUrl: undefined as never }), false],
     ["without a price", reach({ price: undefined as never }), false],
@@ -133,6 +137,9 @@ describe("a route is reachable without a key of one's own", () => {
     const elsewhere = { ...one, surfaceBaseUrls: { rerank: "https://rerank.example" } };
     expect(surfaceBaseUrl(elsewhere, "rerank")).toBe("https://rerank.example");
     expect(surfaceBaseUrl(elsewhere, "chat")).toBe("https://one.example");
+    const byDialect = { ...one, dialectBaseUrls: { "anthropic-messages": "https://messages.example" } };
+    expect(routeBaseUrl({ ...route, provider: byDialect, dialect: "anthropic-messages" }, "chat")).toBe("https://messages.example");
+    expect(routeBaseUrl({ ...route, provider: byDialect }, "chat")).toBe("https://one.example");
   });
 });
 

@@ -26,7 +26,8 @@ export const countModels = (snapshot: CatalogSnapshot, isRoutable: (model: Catal
 /** How many models each provider serves, by its slug. */
 export function modelCounts(snapshot: CatalogSnapshot): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { routes } of snapshot.models.values()) {
+  for (const { routes, router } of snapshot.models.values()) {
+    if (router !== undefined) continue;
     const providerIds = new Set(routes.map(({ provider }) => provider.id));
     for (const id of providerIds) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
@@ -41,10 +42,10 @@ function matches(model: CatalogModel, query: ModelListQuery): boolean {
     && capabilities.every((wanted) => model.capabilities.some((one) => capabilitySlug(one) === wanted));
 }
 
-/** The contract's `provider` of a model is its owner; people also mean who serves it. */
-const isFrom = ({ owner, routes }: CatalogModel, wanted: string): boolean =>
+/** The contract's `provider` of a model is its owner; people also mean who serves it. A router is nobody else's. */
+const isFrom = ({ owner, routes, router }: CatalogModel, wanted: string): boolean =>
   owner === wanted
-  || routes.some(({ provider }) => provider.id === wanted || provider.name.toLowerCase() === wanted);
+  || router === undefined && routes.some(({ provider }) => provider.id === wanted || provider.name.toLowerCase() === wanted);
 
 type Comparison = (left: CatalogModel, right: CatalogModel) => number;
 

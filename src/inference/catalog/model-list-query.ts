@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import type { CatalogModel } from "./model.ts";
 
 export type ModelSort = "added" | "usage" | "name";
 
@@ -9,11 +10,13 @@ export interface ModelListQuery {
   all: boolean;
   /** A provider's slug or name, or the owner of models. */
   provider?: string;
-  category?: string;
+  category?: CatalogModel["category"];
   minContext?: number;
   /** Every one of these, in the catalog's spelling. */
   capabilities: readonly string[];
   sort?: ModelSort;
+  /** The caller wants no presets beside the models. */
+  withoutPresets: boolean;
 }
 
 const sortNames: Readonly<Record<string, ModelSort>> = {
@@ -27,12 +30,13 @@ const minContextSchema = z.coerce.number().int().nonnegative();
 /** Reads the query string of `GET /models`; throws `bad_request` with the parameter that cannot be read. */
 export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery {
   const provider = text(parameters, "provider");
-  const category = text(parameters, "category")?.toLowerCase();
+  const category = categoryOf(text(parameters, "category"));
   const minContext = minContextOf(text(parameters, "min_context"));
   const sort = sortOf(text(parameters, "sort"));
   return {
     all: wantsAll(parameters),
     capabilities: capabilitiesOf(parameters),
+    withoutPresets: ["0", "false"].includes(text(parameters, "presets")?.toLowerCase() ?? ""),
     ...(provider !== undefined && { provider }),
     ...(category !== undefined && { category }),
     ...(minContext !== undefined && { minContext }),
@@ -63,6 +67,15 @@ function minContextOf(written: string | undefined): number | undefined {
   if (parsed.success) return parsed.data;
   const message = "min_context must be a number of tokens, such as 128000.";
   throw new GatewayError("bad_request", message, { param: "min_context" });
+}
+
+const isCategory = (written: string): written is CatalogModel["category"] =>
+  ["text", "image", "audio", "embedding"].includes(written);
+
+function categoryOf(written: string | undefined): CatalogModel["category"] | undefined {
+  const category = written?.toLowerCase();
+  if (category === undefined || isCategory(category)) return category;
+  throw new GatewayError("bad_request", "category must be text, image, audio or embedding.", { param: "category" });
 }
 
 function sortOf(written: string | undefined): ModelSort | undefined {

@@ -65,7 +65,7 @@ test("a model has the contract's shape", () => {
     links: { details: "/api/v1/models/acme/large", metrics: "/api/v1/models/acme/large/metrics" },
     reasoning,
     supported_parameters: ["tools"],
-    top_provider: { max_completion_tokens: 200 },
+    top_provider: { max_completion_tokens: 500 },
     created: 1_700_000_000,
     per_upstream: [
       {
@@ -82,6 +82,22 @@ test("a model has the contract's shape", () => {
     ],
   });
   expect(JSON.stringify(object)).not.toContain("secret-wire-name");
+});
+
+test.each([
+  ["every route", everything, 200],
+  ["one route", { reachable: ({ maxCompletionTokens }: UpstreamRoute) => maxCompletionTokens === 500 }, 500],
+  ["no route, so that own keys count", nothing, 200],
+])("the cap is the strictest of those that serve: %s", (_, view, expected) => {
+  const routes = [route("one", { maxCompletionTokens: 500 }), route("two", { maxCompletionTokens: 200 }), route("three")];
+  expect(modelObject(model(routes), view).top_provider.max_completion_tokens).toBe(expected);
+});
+
+test("what is announced has its marker and its announced price, though nobody serves it", () => {
+  const routes = [route("one", { price: price(3_000_000n, 15_000_000n) })];
+  const object = modelObject(model(routes, { comingSoon: true }), nothing);
+  expect(object).toMatchObject({ coming_soon: true, pricing: { input_per_1m: 3, output_per_1m: 15 } });
+  expect(object.pricing).not.toHaveProperty("billing");
 });
 
 test("what is not declared is not there", () => {
@@ -128,7 +144,9 @@ describe("pricing", () => {
 describe("a provider entry", () => {
   test("has the contract's shape", () => {
     const acme = provider("acme", { name: "Acme", description: "d".repeat(300), website: "https://acme.example" });
+    expect(providerEntry({ ...acme, apiKey: "key" }, 3).status).toBe("active");
     expect(providerEntry(acme, 3)).toEqual({
+      status: "byok",
       id: "acme",
       name: "Acme",
       description: "d".repeat(200),

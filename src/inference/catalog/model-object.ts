@@ -1,6 +1,6 @@
-import type { CatalogModel, ReasoningLevels, UpstreamRoute } from "./model.ts";
+import { dataPolicyOf, type CatalogModel, type ReasoningLevels, type UpstreamRoute } from "./model.ts";
 import {
-  byokPricing, cheapestPrice, managedPricing, routePricing, type ModelPricing,
+  byokPricing, cheapestPrice, managedPricing, memberPricing, routePricing, type ModelPricing,
 } from "./model-pricing.ts";
 import { present } from "./present.ts";
 
@@ -19,7 +19,10 @@ export interface ModelObject {
   reasoning?: ReasoningLevels;
   supported_parameters?: readonly string[];
   top_provider: { max_completion_tokens: number | null };
+  /** Empty for routing presets: the routes are those of their members. */
   per_upstream: UpstreamObject[];
+  /** Ids of the models that a routing preset chooses from, in the order in which it tries them. */
+  members?: string[];
   description?: string;
   /** Unix seconds; absent when unknown. */
   created?: number;
@@ -47,8 +50,9 @@ export interface ModelView {
 
 /** A catalog model in the contract's shape. */
 export function modelObject(model: CatalogModel, { reachable }: ModelView): ModelObject {
-  const reached = model.routes.filter(reachable);
-  const price = cheapestPrice(reached);
+  // What is announced is served by nobody yet; its price is the one that it was announced with.
+  const reached = model.routes.filter(model.comingSoon ? ({ price }) => price !== undefined : reachable);
+  const { router } = model;
   const details = `/api/v1/models/${model.id}`;
   return present({
     id: model.id,
@@ -58,21 +62,29 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     providers: [...new Set(model.routes.map(({ provider }) => provider.id))],
     category: model.category,
     context_length: model.contextLength,
-    pricing: price === undefined ? byokPricing(cheapestPrice(model.routes)) : managedPricing(price),
+    pricing: pricingOf(model, reached),
     capabilities: model.capabilities,
     links: { details, metrics: `${details}/metrics` },
     reasoning: model.reasoning,
     supported_parameters: model.supportedParameters,
-    top_provider: { max_completion_tokens: strictestCap(model.routes) },
-    per_upstream: model.routes.map((route) => upstreamObject(route, reached.includes(route))),
+    top_provider: { max_completion_tokens: strictestCap(reached.length > 0 ? reached : model.routes) },
+    per_upstream: router !== undefined ? [] : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
+    members: router?.members.map(({ id }) => id),
     description: model.description,
     created: model.addedAtMs > 0 ? Math.floor(model.addedAtMs / 1000) : undefined,
     coming_soon: model.comingSoon ? true as const : undefined,
   });
 }
 
+function pricingOf({ routes, router }: CatalogModel, reached: readonly UpstreamRoute[]): ModelPricing {
+  const price = cheapestPrice(reached);
+  // A preset without members has no price, and nobody else's bill either.
+  if (router !== undefined && (price !== undefined || routes.length === 0)) return memberPricing(reached);
+  return price === undefined ? byokPricing(cheapestPrice(routes)) : managedPricing(price);
+}
+
 function upstreamObject(route: UpstreamRoute, reached: boolean): UpstreamObject {
-  const { zdr, dataCollection, distillableText } = route.provider.dataPolicy;
+  const { zdr, dataCollection, distillableText } = dataPolicyOf(route);
   return present({
     provider: route.provider.id,
     reasoning: route.reasoning,

@@ -12,8 +12,11 @@ export interface ModelPricing {
   completion: string;
   input_per_1m: number;
   output_per_1m: number;
-  billing?: "byok";
+  /** `byok`: the provider bills; `member`: the price is that of whichever member of a routing preset serves. */
+  billing?: "byok" | "member";
   list_pricing?: ListPricing;
+  /** Beside `billing: member`, where the other numbers are the highest: the lowest price of a member. */
+  lowest?: ListPricing;
 }
 
 export interface ListPricing {
@@ -42,6 +45,19 @@ export const managedPricing = (price: PriceRow): ModelPricing => ({
   completion: usdPerTokenText(price.base.outputTokens),
   ...listPricing(price),
 });
+
+/** Prices of a routing preset: the highest of its members' routes, since nobody knows yet who serves, and the lowest. */
+export function memberPricing(routes: readonly UpstreamRoute[]): ModelPricing {
+  const vectors = routes.flatMap(({ price }) => price?.base ?? []);
+  const inputs = vectors.map(({ inputTokens }) => inputTokens).sort(byAmount);
+  const outputs = vectors.map(({ outputTokens }) => outputTokens).sort(byAmount);
+  const row = (at: 0 | -1): PriceRow => ({
+    version: "", base: { inputTokens: inputs.at(at) ?? 0n, outputTokens: outputs.at(at) ?? 0n },
+  });
+  return { ...managedPricing(row(-1)), billing: "member", lowest: listPricing(row(0)) };
+}
+
+const byAmount = (left: PicoUsd, right: PicoUsd): number => (left < right ? -1 : left > right ? 1 : 0);
 
 /** Prices of what the provider bills to the caller's own key: 0 here, the list price beside it when known. */
 export const byokPricing = (price: PriceRow | undefined): ModelPricing => present({

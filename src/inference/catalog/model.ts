@@ -1,10 +1,10 @@
 import type { PriceRow } from "../../account/ledger/price.ts";
 
 import type {
-  CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect,
+  CredentialHeader, DataPolicy, ProviderQuirks, SigningCredential, Surface, UpstreamDialect,
 } from "../providers/provider-definition.ts";
 
-export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
+export type { CredentialHeader, DataPolicy, ProviderQuirks, SigningCredential, Surface, UpstreamDialect };
 
 export interface ReasoningLevels {
   /** Effort names in ascending order, exactly as the model accepts them. */
@@ -35,12 +35,16 @@ export interface Provider {
   baseUrl?: string;
   /** Addresses of surfaces that are served elsewhere than at `baseUrl`. */
   surfaceBaseUrls?: Partial<Record<Surface, string>>;
+  /** Addresses of chat dialects that are served elsewhere than at `baseUrl`. */
+  dialectBaseUrls?: Partial<Record<UpstreamDialect, string>>;
   /** Dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   /** How the credential travels, such as header `authorization` with prefix `Bearer `. */
   credentialHeader: CredentialHeader;
   /** The platform's own credential; absent means BYOK only. Local servers without one have an empty string. */
   apiKey?: string;
+  /** The platform's own credential where it signs requests; absent beside an `apiKey`. */
+  signing?: SigningCredential;
   /** Further headers that the vendor requires. */
   headers?: Readonly<Record<string, string>>;
   dataPolicy: DataPolicy;
@@ -71,6 +75,26 @@ export interface UpstreamRoute {
   reasoning?: ReasoningLevels;
   /** Capability flag, not an effort list. */
   reasoningFeature?: boolean;
+  /** What differs for this model from the provider's data policy. */
+  dataPolicy?: DataPolicy;
+}
+
+/** What the provider of a route does with what it is sent for that model. */
+export const dataPolicyOf = ({ provider, dataPolicy }: UpstreamRoute): DataPolicy =>
+  dataPolicy === undefined ? provider.dataPolicy : { ...provider.dataPolicy, ...dataPolicy };
+
+/** Names of the first-party routing presets, behind `service/`. */
+export type RouterName = "auto" | "free" | "cowork" | "hermes" | "latest";
+
+/** What a routing preset chooses from. */
+export interface RouterPool {
+  name: RouterName;
+  /** Models of the catalog, the quality members first; the order in which they are tried unless the request asks for another. */
+  members: readonly CatalogModel[];
+  /** How many of the members, counted from the first, are quality members. */
+  qualityCount: number;
+  /** Ids that the configuration names and that cannot be members, each with the reason. */
+  missing: readonly { id: string; reason: string }[];
 }
 
 /** A model of the catalog with every route to it. */
@@ -89,7 +113,10 @@ export interface CatalogModel {
   addedAtMs: number;
   description?: string;
   comingSoon?: boolean;
+  /** All ways to serve the model; of a router, those of all its members. */
   routes: readonly UpstreamRoute[];
+  /** Set on routing presets, which are no models of their own. */
+  router?: RouterPool;
 }
 
 /** The catalog at one moment; replaced as a whole, never changed in place. */

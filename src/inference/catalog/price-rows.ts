@@ -1,11 +1,19 @@
+import { createHash } from "node:crypto";
 import type { PriceRow, PriceVector } from "../../account/ledger/price.ts";
 import { parseDecimal, picoPerTokenFromUsdPerMillion, type PicoUsd } from "../../platform/lib/money.ts";
 import type { FactPrices, FactRow } from "./catalog-facts.ts";
 import type { ConfiguredPricing } from "./configured-provider.ts";
 import { present } from "./present.ts";
 
-/** The part of a price version that says which prices of a route those are. */
-export const configurationVersion = "configuration";
+/**
+ * The part of a price version that says which prices of a configuration those are: the same prices have the same
+ * version, whenever they are read, and others have another.
+ */
+export function configurationVersion(pricing: ConfiguredPricing | undefined): string {
+  if (pricing === undefined) return "configuration";
+  const parts = Object.entries(pricing).map(([part, price]) => `${part}=${price}`).sort();
+  return `configuration-${createHash("sha256").update(parts.join()).digest("hex").slice(0, 8)}`;
+}
 
 /** Names a price so that a charge can be explained later, such as `acme/acme/large@2026-07-02`. */
 export const priceVersion = (providerId: string, modelId: string, version: string): string =>

@@ -10,29 +10,44 @@ export const routeDialect = (route: UpstreamRoute, surface: Surface): UpstreamDi
 export const surfaceBaseUrl = (provider: Provider, surface: Surface): string | undefined =>
   provider.surfaceBaseUrls?.[surface] ?? provider.baseUrl;
 
+/** The address that a route's requests of a surface go to, by its dialect where that is served elsewhere. */
+export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | undefined {
+  const dialect = routeDialect(route, surface);
+  return (dialect && route.provider.dialectBaseUrls?.[dialect]) ?? surfaceBaseUrl(route.provider, surface);
+}
+
+/** Dialects that requests can be sent in. */
+export type SendableDialects = Pick<ReadonlySet<UpstreamDialect>, "has">;
+
 /** Whether this process can send a model's requests to a route, with whichever credential. */
 export function isSendable(
   route: UpstreamRoute,
   model: CatalogModel,
-  sendable: ReadonlySet<UpstreamDialect>,
+  sendable: SendableDialects,
 ): boolean {
   const { surface } = model;
   const dialect = routeDialect(route, surface);
-  return dialect !== undefined && sendable.has(dialect) && surfaceBaseUrl(route.provider, surface) !== undefined;
+  return dialect !== undefined && sendable.has(dialect) && routeBaseUrl(route, surface) !== undefined;
 }
+
+/** Whether the platform has a credential of its own for a provider. */
+export const hasCredential = ({ apiKey, signing }: Provider): boolean => apiKey !== undefined || signing !== undefined;
 
 /** Whether a route serves callers without a key of their own: sendable, with platform credential and price. */
 export const isReachable = (
   route: UpstreamRoute,
   model: CatalogModel,
-  sendable: ReadonlySet<UpstreamDialect>,
+  sendable: SendableDialects,
 ): boolean =>
-  route.provider.apiKey !== undefined
-  && route.price !== undefined
+  hasCredential(route.provider)
+  // Nobody is charged for decisions, so their price need not be known.
+  && (route.price !== undefined || model.surface === "decisions")
   && !model.comingSoon
   && isSendable(route, model, sendable);
 
+/** Whether a provider can be called with a credential of the platform. */
+export const isPlatformServed = (provider: Provider): boolean => hasCredential(provider) && provider.baseUrl !== undefined;
+
 /** Whether any provider but the simulated one has a credential of the platform and an address. */
 export const hasPlatformCredential = ({ providers }: CatalogSnapshot): boolean =>
-  providers.values().some(({ apiKey, baseUrl, simulated }) =>
-    apiKey !== undefined && baseUrl !== undefined && !simulated);
+  providers.values().some((provider) => isPlatformServed(provider) && !provider.simulated);

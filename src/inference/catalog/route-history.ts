@@ -1,0 +1,64 @@
+import type { Kysely } from "kysely";
+import { dayMs, type Clock } from "../../platform/lib/clock.ts";
+
+/** What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days are counted from the epoch, in UTC. */
+export interface RouteHistoryTables {
+  network_days: { day: number; model: string; provider: string; requests: number; attempts: number; failures: number };
+}
+
+/** Days that uptime is told of, today among them. */
+export const uptimeDays = 90;
+
+/** Days whose requests make the order by usage, today among them. */
+const usageDays = 7;
+
+/** One day of a provider: how often it was tried, and how often it failed by its own fault. */
+export interface UptimeDay {
+  /** Days since the epoch, in UTC. */
+  day: number;
+  attempts: number;
+  failures: number;
+}
+
+/** How models were used, and their providers there for them, day by day. */
+export class RouteHistory {
+  private readonly database: Kysely<RouteHistoryTables>;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<RouteHistoryTables>; clock: Clock }) {
+    this.database = options.database;
+    this.clock = options.clock;
+  }
+
+  /** Requests of the last seven days by the id of the model that served them. */
+  async weeklyRequests(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.database.selectFrom("network_days").where("day", ">", this.today - usageDays)
+      .select(["model", ({ fn }) => fn.sum<number | string>("requests").as("requests")]).groupBy("model").execute();
+    return new Map(rows.map(({ model, requests }) => [model, Number(requests)]));
+  }
+
+  /** The last 90 days of each provider with any of the models, the oldest first; keys are slugs. */
+  async uptime(
+    { models, providers }: { models: readonly string[]; providers: readonly string[] },
+  ): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
+    // A preset may have no members, and Postgres takes no empty list.
+    if (models.length === 0) return new Map();
+    const first = this.today - uptimeDays + 1;
+    const days = Array.from({ length: uptimeDays }, (_, index) => first + index);
+    // Rows stand by day, then model: naming the days makes this as many look-ups and no scan.
+    const rows = await this.database.selectFrom("network_days").where("day", "in", days).where("model", "in", models)
+      .select(["provider", "day", "attempts", "failures"]).execute();
+    const byProvider = new Map(providers.map((provider) => [provider, days.map((day): UptimeDay => ({ day, attempts: 0, failures: 0 }))]));
+    for (const { provider, day, attempts, failures } of rows) {
+      const counted = byProvider.get(provider)?.[day - first];
+      if (counted === undefined) continue;
+      counted.attempts += attempts;
+      counted.failures += failures;
+    }
+    return byProvider;
+  }
+
+  private get today(): number {
+    return Math.floor(this.clock.nowMs() / dayMs);
+  }
+}

@@ -1,0 +1,83 @@
+import { ZodError, z } from "zod";
+import { buildCatalog, type CatalogOptions } from "./inference/catalog/build-catalog.ts";
+import { readBundledFacts, readFacts } from "./inference/catalog/bundled-facts.ts";
+import { compareCatalogs, type CatalogChange } from "./inference/catalog/catalog-change.ts";
+import type { CatalogFacts } from "./inference/catalog/catalog-facts.ts";
+import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
+import type { CatalogSnapshot } from "./inference/catalog/model.ts";
+import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
+import type { ConfiguredRouters } from "./inference/catalog/router-models.ts";
+import { sandboxProvider } from "./inference/sandbox/sandbox-models.ts";
+import { startSandbox, type Sandbox } from "./inference/sandbox/sandbox.ts";
+import { ConfigurationError } from "./platform/config/configuration-error.ts";
+import type { Clock } from "./platform/lib/clock.ts";
+
+/** What the operator says of models; read again on every refresh. */
+export interface CatalogSources {
+  providers: readonly ConfiguredProvider[];
+  /** Pools of the routing presets by preset id; the others are chosen from what can be reached. */
+  routers?: ConfiguredRouters;
+  /** A facts file in place of the one that ships with the project. */
+  factsPath?: string | undefined;
+}
+
+/**
+ * The catalog of a running gateway. A refresh builds the next snapshot beside the present one and then puts it in its
+ * place: requests that are under way keep the routes and prices that they were planned with.
+ */
+export class LiveCatalog {
+  private readonly options: Pick<CatalogOptions, "environment"> & { sandbox: boolean | "auto"; clock: Clock };
+  private current: CatalogSnapshot;
+  private simulator: Sandbox | undefined;
+
+  /** Throws `ConfigurationError` where the facts cannot be read. */
+  constructor(options: LiveCatalog["options"], sources: CatalogSources) {
+    this.options = options;
+    this.current = this.build(sources, undefined);
+  }
+
+  /** The snapshot of the moment. */
+  readonly snapshot = (): CatalogSnapshot => this.current;
+
+  /** The simulated provider; undefined where it never was needed. */
+  get sandbox(): Sandbox | undefined {
+    return this.simulator;
+  }
+
+  /** Replaces the snapshot as a whole and tells what changed. Throws `ConfigurationError`, and then the old one stays. */
+  refresh(sources: CatalogSources): CatalogChange {
+    const previous = this.current;
+    const next = this.build(sources, previous);
+    this.current = next;
+    return compareCatalogs(previous, next);
+  }
+
+  /** Ends the simulated provider. */
+  async stop(): Promise<void> {
+    await this.simulator?.stop();
+  }
+
+  private build({ providers, routers, factsPath }: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
+    const { environment, sandbox, clock } = this.options;
+    const options: CatalogOptions = {
+      environment, configuredProviders: providers, configuredRouters: routers ?? {}, nowMs: clock.nowMs(), facts: factsOf(factsPath),
+      ...(previous !== undefined && { previous }),
+    };
+    if (sandbox !== true) {
+      const catalog = buildCatalog(options);
+      if (sandbox === false || hasPlatformCredential(catalog)) return catalog;
+    }
+    this.simulator ??= startSandbox({ clock });
+    return buildCatalog({ ...options, simulatedProvider: sandboxProvider(this.simulator.baseUrl) });
+  }
+}
+
+function factsOf(path: string | undefined): CatalogFacts {
+  if (path === undefined) return readBundledFacts();
+  try {
+    return readFacts(path);
+  } catch (error) {
+    const reason = error instanceof ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError([{ key: "catalog.facts", message: `cannot be used: ${reason}` }]);
+  }
+}
