@@ -1,0 +1,107 @@
+import type { TextPart, ImagePart } from "../canonical/content.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
+import type { FinishReason } from "../canonical/finish-reason.ts";
+import type { TokenLogProbability } from "../canonical/log-probability.ts";
+import type { Loss } from "../canonical/loss.ts";
+import type { CanonicalRequest } from "../canonical/request.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
+import type { ReasoningLevels } from "../catalog/model.ts";
+import { clampEffort } from "../interpret/clamp-effort.ts";
+import { upstreamDialects } from "../interpret/dialects.ts";
+import type { InterpretedRoute } from "../interpret/interpretation.ts";
+import { chatDialectOf } from "../interpret/route-dialect.ts";
+import type { Fields } from "./read-fields.ts";
+
+/** A question that a model without a surface of its own is asked as chat. */
+export interface ChatQuestion {
+  system?: string;
+  user: string;
+  /** A picture that the user's words are about. */
+  picture?: { mediaType: string; base64: string };
+  outputTokensMax: number;
+  /** How hard the model should think, where it does. */
+  effort?: string;
+  /** Log probabilities are wanted, of so many candidates a token. */
+  candidates?: number;
+  /** Members that servers of OpenAI's dialect understand beyond it. */
+  more?: Fields;
+}
+
+/** What a model said to a question. */
+export interface ChatReply {
+  /** Its visible text. */
+  text: string;
+  /** Log probabilities of its first token; undefined where there are none. */
+  firstToken: TokenLogProbability | undefined;
+  finish: FinishReason;
+  metered: MeteredUsage | undefined;
+  id: string;
+}
+
+/** A route as it is asked in chat. */
+export interface ChatWire {
+  headers?: Readonly<Record<string, string>>;
+  encode(question: ChatQuestion): { body: object; losses: readonly Loss[] };
+  /** Undefined when the answer has no choice. Throws `GatewayError` when the body is none of the dialect's. */
+  decode(body: object): ChatReply | undefined;
+}
+
+/** The chat dialect of a route: that of its chat models, or OpenAI's where another surface is served through chat. */
+const wireDialectOf = ({ model, route }: InterpretedRoute): DialectId => (model.surface === "chat" ? chatDialectOf(route) : "openai-chat");
+
+/** The effort that is asked for; servers whose models declare none may refuse the field. */
+function effortOf({ effort }: ChatQuestion, declared: ReasoningLevels | undefined): string | undefined {
+  if (effort === undefined || declared === undefined || (effort === "none" && !declared.levels.includes(effort))) return undefined;
+  return clampEffort(effort, declared);
+}
+
+/** Models that declare their parameters and not this one refuse it, as those of OpenAI that think do. */
+const takesTemperature = ({ model, route }: InterpretedRoute): boolean =>
+  (route.supportedParameters ?? model.supportedParameters)?.includes("temperature") ?? true;
+
+function partsOf({ user, picture }: ChatQuestion): readonly (TextPart | ImagePart)[] {
+  const text: TextPart = { type: "text", text: user };
+  if (picture === undefined) return [text];
+  return [text, { type: "image", source: { type: "base64", mediaType: picture.mediaType, data: picture.base64 } }];
+}
+
+const requestOf = (question: ChatQuestion, { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute }): CanonicalRequest => ({
+  dialect: "openai-chat",
+  model: "",
+  messages: [
+    ...(question.system === undefined ? [] : [{ role: "system" as const, parts: [{ type: "text" as const, text: question.system }] }]),
+    { role: "user", parts: partsOf(question) },
+  ],
+  stream: false,
+  sampling: takesTemperature(interpreted) ? { temperature: 0 } : {},
+  maxOutputTokens: question.outputTokensMax,
+  ...withEffort(effortOf(question, interpreted.route.reasoning ?? interpreted.model.reasoning)),
+  ...(question.candidates !== undefined && { logProbabilities: { top: question.candidates } }),
+  ...(question.more !== undefined && dialect === "openai-chat" && { extensions: { dialect, fields: question.more as never } }),
+});
+
+const withEffort = (effort: string | undefined): Pick<CanonicalRequest, "reasoning"> =>
+  (effort === undefined ? {} : { reasoning: { effort } });
+
+/** How a route is asked questions in chat. */
+export function chatWire(interpreted: InterpretedRoute): ChatWire {
+  const { route } = interpreted;
+  const dialect = upstreamDialects[wireDialectOf(interpreted)];
+  const { provider, upstreamModel, maxCompletionTokens } = route;
+  return {
+    ...(dialect.requestHeaders !== undefined && { headers: dialect.requestHeaders }),
+    encode(question) {
+      return dialect.encodeRequest(requestOf(question, { dialect: dialect.id, interpreted }), {
+        upstreamModel, stream: false, providerId: provider.id, quirks: provider.quirks,
+        ...(maxCompletionTokens !== undefined && { maxCompletionTokens }),
+      });
+    },
+    decode(body) {
+      const { choices, usage, id } = dialect.decodeResponse(body, { providerId: provider.id });
+      const [choice] = choices;
+      if (choice === undefined) return undefined;
+      const text = choice.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+      return { text, firstToken: choice.logProbabilities?.content?.[0], finish: choice.finish.reason, metered: usage, id };
+    },
+  };
+}

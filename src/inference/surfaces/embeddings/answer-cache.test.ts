@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { AnswerCache, type KeptAnswer } from "./answer-cache.ts";
+import { cacheKeyOf, readCachePolicy, type CacheScope } from "./cache-policy.ts";
+import { MemoryAnswerStore } from "./memory-answer-store.ts";
+import { readEmbeddingRequest } from "./embedding-request.ts";
+
+const answerOf = (tail: string): KeptAnswer => ({ tail, model: "m", upstreamModel: "u" });
+const storeOf = (bytesMax = 1_000_000) => {
+  const clock = new FakeClock();
+  return { clock, store: new MemoryAnswerStore({ clock, bytesMax }) };
+};
+
+describe("the store", () => {
+  test("forgets an answer when its time is over", () => {
+    const { clock, store } = storeOf();
+    store.set("k", answerOf("x"), 10);
+    clock.advance(9_999);
+    expect(store.get("k")?.tail).toBe("x");
+    clock.advance(1);
+    expect(store.get("k")).toBeUndefined();
+    expect(store.heldBytes).toBe(0);
+  });
+
+  test("never holds more than its bound, and forgets what was asked for longest ago", () => {
+    const { store } = storeOf(40_000);
+    for (const name of ["a", "b", "c", "d"]) store.set(name, answerOf("x".repeat(9_000)), 60);
+    expect(store.get("a")?.tail).toHaveLength(9_000);
+    store.set("e", answerOf("x".repeat(9_000)), 60);
+    expect(["a", "b", "c", "d", "e"].filter((name) => store.get(name) !== undefined)).toEqual(["a", "c", "d", "e"]);
+    expect(store.heldBytes).toBeLessThanOrEqual(40_000);
+  });
+
+  test("an answer that would fill it is not kept, and one that is replaced counts once", () => {
+    const { store } = storeOf(40_000);
+    store.set("big", answerOf("x".repeat(20_000)), 60);
+    expect(store.get("big")).toBeUndefined();
+    for (let time = 0; time < 100; time += 1) store.set("k", answerOf("x".repeat(1_000)), 60);
+    expect(store.heldBytes).toBeLessThan(2_000);
+  });
+});
+
+describe("the cache", () => {
+  const cacheOf = (isShared = (): boolean => true) => new AnswerCache(storeOf().store, isShared);
+
+  test("one request goes for all that ask at the same time", async () => {
+    const cache = cacheOf();
+    const gate = Promise.withResolvers<KeptAnswer>();
+    let asked = 0;
+    const make = (): Promise<KeptAnswer> => {
+      asked += 1;
+      return gate.promise;
+    };
+    const all = Array.from({ length: 1_000 }, () => cache.answer("k", { ttlSeconds: 60, make }));
+    gate.resolve(answerOf("x"));
+    expect(new Set((await Promise.all(all)).map(({ tail }) => tail))).toEqual(new Set(["x"]));
+    await cache.answer("k", { ttlSeconds: 60, make });
+    expect([asked, cache.underWayCount]).toEqual([1, 0]);
+  });
+
+  test("a failure is not kept, and is shared where it would be the same for all", async () => {
+    const cache = cacheOf();
+    let asked = 0;
+    const make = async (): Promise<KeptAnswer> => {
+      asked += 1;
+      throw new Error("down");
+    };
+    const both = await Promise.allSettled([cache.answer("k", { ttlSeconds: 60, make }), cache.answer("k", { ttlSeconds: 60, make })]);
+    expect([both.map(({ status }) => status), asked]).toEqual([["rejected", "rejected"], 1]);
+    expect(await cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("up") })).toEqual(answerOf("up"));
+  });
+
+  test("a failure of one caller's own lets the next one try", async () => {
+    const cache = cacheOf(() => false);
+    const failing = cache.answer("k", { ttlSeconds: 60, make: () => Promise.reject(new Error("no credits")) });
+    const waiting = cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") });
+    await expect(failing).rejects.toThrow("no credits");
+    expect((await waiting).tail).toBe("x");
+  });
+
+  test("a store that fails is as good as an empty one", async () => {
+    const gone = () => Promise.reject(new Error("gone"));
+    const broken = new AnswerCache({ get: gone, set: gone }, () => true);
+    expect((await broken.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") })).tail).toBe("x");
+  });
+});
+
+describe("keys", () => {
+  const scope: CacheScope = { workspaceId: "ws_1", modelId: "m/e", providers: [null, null], ownKey: undefined };
+  const keyOf = (changes: Record<string, unknown> = {}, scopeChanges: Partial<CacheScope> = {}): string =>
+    cacheKeyOf(readEmbeddingRequest({ model: "m/e", input: "text", ...changes }), { ...scope, ...scopeChanges });
+
+  test("the same request has the same key, whoever sends it in whichever session", () => {
+    expect(keyOf({ user: "u", session_id: "s", trace: {} })).toBe(keyOf());
+    expect(keyOf({ b: 1, a: 2 })).toBe(keyOf({ a: 2, b: 1 }));
+    expect(keyOf({ input: ["text"] })).toBe(keyOf());
+  });
+
+  test.each<[string, string]>([
+    ["workspace", keyOf({}, { workspaceId: "ws_2" })],
+    ["model", keyOf({}, { modelId: "m/f" })],
+    ["input", keyOf({ input: "other" })],
+    ["dimensions", keyOf({ dimensions: 3 })],
+    ["format", keyOf({ encoding_format: "base64" })],
+    ["field of the vendor", keyOf({ input_type: "query" })],
+    ["provider", keyOf({}, { providers: [{ only: ["acme"] }, null] })],
+    ["key of the caller's own", keyOf({}, { ownKey: "mine" })],
+  ])("another %s is another key", (_, key) => expect(key).not.toBe(keyOf()));
+
+  test("a key of the caller's own stands for the input, never for model, format or workspace", () => {
+    const own = { ownKey: "mine" };
+    expect(keyOf({ input: "other" }, own)).toBe(keyOf({}, own));
+    const others = [keyOf({ dimensions: 3 }, own), keyOf({}, { ...own, modelId: "m/f" }), keyOf({}, { ...own, workspaceId: "ws_2" })];
+    for (const other of others) expect(other).not.toBe(keyOf({}, own));
+  });
+});
+
+describe("headers", () => {
+  test.each<[Record<string, string>, ReturnType<typeof readCachePolicy>]>([
+    [{}, { ttlSeconds: 3_600, ownKey: undefined }],
+    [{ "gw-cache-ttl": "5", "gw-cache-key": "mine" }, { ttlSeconds: 5, ownKey: "mine" }],
+    [{ "gw-cache-ttl": "99999999999" }, { ttlSeconds: 2_592_000, ownKey: undefined }],
+    [{ "gw-cache-ttl": "0" }, undefined],
+    [{ "gw-skip-cache": "true" }, undefined],
+    [{ "gw-skip-cache": "false" }, { ttlSeconds: 3_600, ownKey: undefined }],
+  ])("%p", (headers, policy) => expect(readCachePolicy(new Headers(headers))).toEqual(policy));
+
+  test.each([
+    ["gw-cache-ttl", "soon"], ["gw-cache-ttl", "-1"], ["gw-cache-ttl", "1.5"], ["gw-cache-key", "k".repeat(1_025)],
+  ])("refuses %s %s", (name, value) => {
+    expect(() => readCachePolicy(new Headers({ [name]: value }))).toThrow(
+      expect.objectContaining({ code: "invalid_request_error", param: name })
+    );
+  });
+});

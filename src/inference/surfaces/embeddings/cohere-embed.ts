@@ -1,0 +1,49 @@
+import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
+import { CountReader } from "../../dialects/count-reader.ts";
+import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { readVectors, type EmbeddingDialect } from "./embedding-dialect.ts";
+import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+
+/** What other vendors call the two sides of a search. */
+const inputTypes: Readonly<Record<string, string>> = { query: "search_query", document: "search_document" };
+
+/** Cohere's `POST /v2/embed`. Source: https://docs.cohere.com/reference/embed */
+export const cohereEmbed: EmbeddingDialect = {
+  inputsMax: 96,
+  encode({ upstreamModel, inputs, format, dimensions, rest }) {
+    const { input_type: type = "document", ...more } = rest;
+    return withoutUndefined<Record<string, unknown>>({
+      ...more, model: upstreamModel, ...wireInputs(inputs),
+      // Demanded of every request since the third generation of its models.
+      input_type: typeof type === "string" ? inputTypes[type] ?? type : type,
+      embedding_types: [format],
+      output_dimension: dimensions,
+    });
+  },
+  decode(body) {
+    const { embeddings, meta, id } = fieldsOf(body);
+    const { float, base64 } = fieldsOf(embeddings);
+    const list = listOf(float) ?? listOf(base64);
+    const vectors = list && readVectors(list);
+    return vectors && { vectors, metered: usageOf(fieldsOf(meta)["billed_units"]), ...(typeof id === "string" && { id }) };
+  },
+};
+
+function wireInputs(inputs: readonly EmbeddingInput[]): Fields {
+  if (inputs.every((input) => typeof input === "string")) return { texts: inputs };
+  return { inputs: inputs.map((input) => {
+    if (typeof input === "string") return { content: [{ type: "text", text: input }] };
+    const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
+    if (content === undefined) throw unsayable("token ids or inputs without content parts");
+    return { content };
+  }) };
+}
+
+function usageOf(billed: unknown): MeteredUsage | undefined {
+  const counts = new CountReader();
+  const { input_tokens: text, image_tokens: image } = fieldsOf(billed);
+  const [inputTokens, inputImageTokens] = [counts.read(text), counts.read(image)];
+  if (inputTokens === undefined && inputImageTokens === undefined) return undefined;
+  return { usage: withoutUndefined({ inputTokens, inputImageTokens }), estimated: false, clamped: counts.clamped };
+}

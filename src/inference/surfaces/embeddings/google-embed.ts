@@ -1,0 +1,57 @@
+import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import { googleModelName } from "../../providers/endpoint-path.ts";
+import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { inputTokensOf } from "../total-tokens.ts";
+import { readVectors, type EmbeddingDialect, type EmbeddingPart, type Modality } from "./embedding-dialect.ts";
+import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+
+/** What other vendors call the two sides of a search. */
+const taskTypes: Readonly<Record<string, string>> = { query: "RETRIEVAL_QUERY", document: "RETRIEVAL_DOCUMENT" };
+
+const modalityNames: Readonly<Record<string, Modality>> = {
+  TEXT: "text_tokens", IMAGE: "image_tokens", AUDIO: "audio_tokens", DOCUMENT: "file_tokens", VIDEO: "video_tokens",
+};
+
+/** The Gemini API's `models/{model}:batchEmbedContents`. Source: https://ai.google.dev/api/embeddings */
+export const googleEmbed: EmbeddingDialect = {
+  inputsMax: 100,
+  encode({ upstreamModel, inputs, dimensions, rest }) {
+    const { input_type: type, ...more } = rest;
+    return {
+      requests: inputs.map((input) => withoutUndefined<Record<string, unknown>>({
+        taskType: typeof type === "string" ? taskTypes[type] ?? type : undefined,
+        ...more, model: googleModelName(upstreamModel), content: { parts: partsOf(input) }, outputDimensionality: dimensions,
+      })),
+    };
+  },
+  decode(body) {
+    const { embeddings, usageMetadata } = fieldsOf(body);
+    const list = listOf(embeddings)?.map((embedding) => fieldsOf(embedding)["values"]);
+    const vectors = list && readVectors(list);
+    const { promptTokenCount, promptTokenDetails, promptTokensDetails } = fieldsOf(usageMetadata);
+    return vectors && { vectors, metered: inputTokensOf(promptTokenCount), ...modalitiesOf(promptTokenDetails ?? promptTokensDetails) };
+  },
+};
+
+function partsOf(input: EmbeddingInput): readonly Fields[] {
+  if (typeof input === "string") return [{ text: input }];
+  const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
+  if (content === undefined) throw unsayable("token ids or inputs without content parts");
+  return content.map((part) => {
+    const image = imageOf(part);
+    if (image === undefined) return { text: String(part["text"] ?? "") };
+    const [, mimeType, data] = /^data:([^;,]+);base64,(.+)$/s.exec(image) ?? [];
+    if (data === undefined) throw unsayable("pictures by address; send a data URL");
+    return { inlineData: { mimeType, data } };
+  });
+}
+
+function modalitiesOf(details: unknown): Pick<EmbeddingPart, "modalities"> {
+  const modalities: Partial<Record<Modality, number>> = {};
+  for (const entry of listOf(details) ?? []) {
+    const { modality, tokenCount } = fieldsOf(entry);
+    const name = modalityNames[String(modality)];
+    if (name !== undefined && typeof tokenCount === "number" && tokenCount > 0) modalities[name] = tokenCount;
+  }
+  return Object.keys(modalities).length === 0 ? {} : { modalities };
+}

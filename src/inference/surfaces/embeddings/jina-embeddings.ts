@@ -1,0 +1,31 @@
+import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import { fieldsOf, type Fields } from "../read-fields.ts";
+import { inputTokensOf } from "../total-tokens.ts";
+import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
+import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+
+/** Jina's `POST /embeddings`, which takes texts and pictures. Source: https://jina.ai/embeddings */
+export const jinaEmbeddings: EmbeddingDialect = {
+  inputsMax: 512,
+  encode: ({ upstreamModel, inputs, format, dimensions, rest }) => withoutUndefined<Record<string, unknown>>({
+    ...rest, model: upstreamModel, input: inputs.map(wireInput), dimensions, embedding_type: format,
+  }),
+  decode(body) {
+    const { data, usage } = fieldsOf(body);
+    const { prompt_tokens: prompt, total_tokens: total } = fieldsOf(usage);
+    const vectors = readDataList(data);
+    return vectors && { vectors, metered: inputTokensOf(total ?? prompt) };
+  },
+};
+
+function wireInput(input: EmbeddingInput): string | Fields {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input)) throw unsayable("token ids");
+  const content = contentOf(input as Fields);
+  // Jina's own `{text}` and `{image}`.
+  if (content === undefined) return input as Fields;
+  const [part, more] = content;
+  if (part === undefined || more !== undefined) throw unsayable("inputs of more than one part");
+  const image = imageOf(part);
+  return image === undefined ? { text: String(part["text"] ?? "") } : { image: image.replace(/^data:[^,]*,/, "") };
+}

@@ -1,0 +1,15 @@
+import type { ServedWhole } from "../../execution.ts";
+import type { KeptAnswer } from "./answer-cache.ts";
+
+const head = (id: string): string => `{"id":${JSON.stringify(id)}`;
+
+/** What is kept of an answer: everything but its id, at no cost, since it is not billed a second time. */
+export function keptAnswerOf({ answer, candidate: { model, route }, metered, settled: { free } }: ServedWhole): KeptAnswer {
+  const text = answer.render({
+    id: "", model: model.id, metered, chargedNano: 0n, free, fallback: undefined, metadataText: () => "{}",
+  });
+  return { tail: text.slice(head("").length), model: model.id, upstreamModel: route.upstreamModel };
+}
+
+/** The body of a kept answer under another id. */
+export const keptText = (id: string, tail: string): string => head(id) + tail;
