@@ -1,0 +1,47 @@
+import type { AppTools } from "./app-tools.ts";
+import type { CredentialDirectory } from "./account/keys/credential-directory.ts";
+import type { AppSettings } from "./app-settings.ts";
+import { runBackground } from "./endpoints/inference/run-background.ts";
+import type { InferenceDependencies } from "./inference/dependencies.ts";
+import { BackgroundRunner } from "./inference/stored-responses/background-runner.ts";
+import { JobStore } from "./inference/stored-responses/job-store.ts";
+import { ResponseRetention } from "./inference/stored-responses/response-retention.ts";
+import { type ResponseTables } from "./inference/stored-responses/response-rows.ts";
+import { ResponseStore } from "./inference/stored-responses/response-store.ts";
+import type { Insights } from "./insights/open-insights.ts";
+import type { Storage } from "./platform/storage/storage.ts";
+
+/** Builds the storage of responses, what works on those in the background, and their retention. */
+export function buildStoredResponses(
+  { responseDays: keepDays }: AppSettings,
+  parts: AppTools & {
+    storage: Storage<ResponseTables>; inference: InferenceDependencies; directory: CredentialDirectory; insights: Insights;
+  },
+) {
+  const { storage, inference, directory, logger, insights: { jobs } } = parts;
+  const { clock } = inference;
+  const responses = new ResponseStore({ database: storage.database.withTables(), commits: storage.commits });
+  const background = new BackgroundRunner({
+    responses, clock, jobs: new JobStore(storage.database.withTables()),
+    run: parts.runBackground ?? runBackground({ inference, responses }),
+    callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
+    onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
+  });
+  const retention = new ResponseRetention({
+    responses, clock, keepDays,
+    onPurged: () => jobs.ran("response_retention", true),
+    onError(error) {
+      jobs.ran("response_retention", false, "The last run failed.");
+      logger.error({ err: error }, "old responses could not be deleted");
+    },
+  });
+  return {
+    responses,
+    background,
+    async start() {
+      retention.start();
+      await background.start();
+    },
+    stop: () => Promise.all([retention.stop(), background.stop()]),
+  };
+}

@@ -1,0 +1,206 @@
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { FrameSource } from "../../platform/lib/frame-source.ts";
+import { succeedsWithin } from "../../platform/storage/within-time.ts";
+import { ActiveJob, type RunBackground, type StopReason } from "./background-job.ts";
+import { EventFollower } from "./event-follower.ts";
+import type { JobStore } from "./job-store.ts";
+import type { ResponseStore } from "./response-store.ts";
+import type { NewResponse } from "./stored-response.ts";
+
+/** Jobs that run at once. Each is a stream that nobody waits for; more would take room from those that somebody does. */
+const runningMax = 32;
+
+/** How long events gather before they are stored; followers in this process do not wait for it. */
+const storeEveryMs = 250;
+
+/** How long a stopped run may take to settle before its job is ended without it. */
+const stopPatienceMs = 2_000;
+
+/** How often, and for how long, a write is tried again that decides what becomes of a job. */
+const retry = { everyMs: 1_000, triesMax: 60 };
+
+const keyGone = (): GatewayError =>
+  new GatewayError("invalid_api_key", "The API key of this response was revoked, disabled or has expired.");
+
+/** What the runner works with. */
+export interface BackgroundRunnerOptions {
+  responses: ResponseStore;
+  jobs: JobStore;
+  run: RunBackground;
+  /** The key that asked for a job, if requests may still be made with it. */
+  callerOf(keyId: string): LlmKeyCaller | undefined;
+  clock: Clock;
+  onError(error: unknown): void;
+  runningMax?: number;
+  stopPatienceMs?: number;
+  retryEveryMs?: number;
+}
+
+/**
+ * Works off background responses, oldest first. A job is durable before its client hears of it, and is
+ * begun anew by the next process when this one ends before the job does.
+ */
+export class BackgroundRunner {
+  private readonly options: BackgroundRunnerOptions;
+  private readonly active = new Map<string, ActiveJob>();
+  private readonly waiting: ActiveJob[] = [];
+  private readonly running = new Map<ActiveJob, Promise<void>>();
+  private draining = false;
+  private stopping = false;
+
+  constructor(options: BackgroundRunnerOptions) {
+    this.options = options;
+  }
+
+  /** Takes up what earlier processes have left: queued jobs, and those that were in progress from their beginning. */
+  async start(): Promise<void> {
+    for (const id of await this.options.jobs.recover()) this.enqueue(id);
+  }
+
+  /** Keeps a queued response and runs it when its turn has come. Resolves when it is durable. */
+  async submit(response: NewResponse): Promise<void> {
+    await this.options.responses.insert(response);
+    this.enqueue(response.id);
+  }
+
+  /** The events of a background response after a sequence number (-1: all), then those that come. */
+  follow(id: string, startingAfter: number): FrameSource {
+    const { jobs, onError } = this.options;
+    return new EventFollower({ id, jobs, onError, log: this.active.get(id)?.log }, startingAfter);
+  }
+
+  /** Stops a job and resolves when its response has ended; nothing happens to one that is not under way. */
+  async cancel(id: string): Promise<void> {
+    const job = this.active.get(id) ?? new ActiveJob(id);
+    const place = this.waiting.indexOf(job);
+    if (place >= 0) this.waiting.splice(place, 1);
+    await this.stopJob(job, "cancel");
+  }
+
+  /** Begins no more jobs. Those that wait stay queued for the next process, and their followers are let go. */
+  drain(): void {
+    this.draining = true;
+    for (const job of this.waiting.splice(0)) this.forget(job);
+  }
+
+  /** Resolves when no job is running. */
+  async untilIdle(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running.values());
+  }
+
+  /** Stops what is running; what is not whole goes back to the queue. */
+  async stop(): Promise<void> {
+    this.drain();
+    this.stopping = true;
+    await Promise.all([...this.running.keys()].map((job) => this.stopJob(job, "shutdown").catch(this.options.onError)));
+  }
+
+  private enqueue(id: string): void {
+    if (this.draining) return;
+    const job = new ActiveJob(id);
+    this.active.set(id, job);
+    this.waiting.push(job);
+    this.fill();
+  }
+
+  private fill(): void {
+    while (!this.draining && this.running.size < (this.options.runningMax ?? runningMax)) {
+      const job = this.waiting.shift();
+      if (job === undefined) return;
+      const work = this.work(job).catch(this.options.onError).finally(() => {
+        this.running.delete(job);
+        this.forget(job);
+        this.fill();
+      });
+      this.running.set(job, work);
+    }
+  }
+
+  private forget(job: ActiveJob): void {
+    if (this.active.get(job.id) === job) this.active.delete(job.id);
+    job.log.close();
+  }
+
+  private async work(job: ActiveJob): Promise<void> {
+    this.storeWhileRunning(job);
+    const failure = await this.attempt(job).then(() => undefined, (error: unknown) => error ?? new Error("the run was rejected"));
+    job.markRunEnded();
+    await this.conclude(job, failure);
+  }
+
+  /** Runs a job; rejects with what it fails with. */
+  private async attempt(job: ActiveJob): Promise<void> {
+    const { jobs, run, callerOf } = this.options;
+    const stored = await this.insist(() => jobs.take(job.id));
+    if (stored === undefined || job.signal.aborted) return;
+    const caller = callerOf(stored.keyId);
+    if (caller === undefined) throw keyGone();
+    const { createdAtMs, requestText } = stored;
+    await run({ responseId: job.id, createdAtMs, caller, requestText }, job, job.signal);
+  }
+
+  /** Stores events in batches while they come. */
+  private storeWhileRunning(job: ActiveJob): void {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let write: Promise<void> | undefined;
+    const store = async (): Promise<void> => {
+      const events = job.log.beforeEnd();
+      // What cannot be stored now stays in memory, and is tried again with the next batch.
+      await this.options.jobs.append(job.id, events).then(() => job.log.markStored(events.length), this.options.onError);
+      timer = undefined;
+    };
+    job.onEvents = () => {
+      timer ??= setTimeout(() => {
+        write = store();
+      }, storeEveryMs);
+    };
+    job.stopStoring = async () => {
+      clearTimeout(timer);
+      job.onEvents = () => undefined;
+      await write;
+    };
+  }
+
+  private async stopJob(job: ActiveJob, reason: StopReason): Promise<void> {
+    const isRunning = this.running.has(job);
+    job.stop(reason);
+    if (isRunning) await succeedsWithin(this.options.stopPatienceMs ?? stopPatienceMs, job.runEnded);
+    await this.conclude(job, undefined);
+    this.forget(job);
+  }
+
+  /** Writes how a job ended, once. */
+  private conclude(job: ActiveJob, failure: unknown): Promise<void> {
+    job.conclusion ??= this.writeEnd(job, failure);
+    return job.conclusion;
+  }
+
+  private async writeEnd(job: ActiveJob, failure: unknown): Promise<void> {
+    const { jobs, clock } = this.options;
+    await job.stopStoring();
+    const stored = await this.insist(() => jobs.record(job.id));
+    if (stored === undefined) return;
+    const end = job.endOf(failure, stored);
+    if (end === undefined) {
+      await this.insist(() => jobs.requeue(job.id));
+      return;
+    }
+    job.tellEnd(end);
+    await this.insist(() => jobs.settle(job.id, { ...end, completedAtMs: clock.nowMs(), events: job.log.all() }));
+  }
+
+  /** Does what has to be done in the end, through an outage of the database too. */
+  private async insist<Result>(write: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await write();
+      } catch (error) {
+        if (this.stopping || tries === retry.triesMax) throw error;
+        this.options.onError(error);
+        await new Promise((resolve) => setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs));
+      }
+    }
+  }
+}

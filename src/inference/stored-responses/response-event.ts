@@ -1,0 +1,54 @@
+import { brand } from "../../platform/lib/brand.ts";
+import type { ResponseRecord } from "./stored-response.ts";
+
+/** One event of a response's stream. */
+export interface ResponseEvent {
+  /** What `starting_after` counts; grows from event to event. */
+  sequenceNumber: number;
+  /** Name of the event, such as `response.output_text.delta`. */
+  name: string;
+  /** The JSON text of its `data:` line. */
+  data: string;
+}
+
+/** Events that tell how a response ended; what follows them belongs to the end as well. */
+const terminalNames = ["response.completed", "response.incomplete", "response.failed"] as const;
+
+/** Name of an event that tells how its response ended. */
+export type TerminalName = (typeof terminalNames)[number];
+
+/** Whether an event tells how its response ended. */
+export const isTerminal = (name: string): name is TerminalName => (terminalNames as readonly string[]).includes(name);
+
+/** How a response ended, in the words of its record. */
+const statusByEnd: Record<TerminalName, "completed" | "incomplete" | "failed"> = {
+  "response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
+};
+
+/** The record that events end with, and what the metadata event behind it adds; undefined where they hold no end. */
+export function endIn(
+  events: readonly { name: string; data: string }[],
+): { status: "completed" | "incomplete" | "failed"; record: ResponseRecord } | undefined {
+  const end = events.find(({ name }) => isTerminal(name));
+  if (end === undefined || !isTerminal(end.name)) return undefined;
+  const { response } = JSON.parse(end.data) as { response?: ResponseRecord };
+  if (response === undefined) return undefined;
+  const metadata = events.find(({ name }) => name === brand.metadataEvent);
+  const told = metadata === undefined ? {} : JSON.parse(metadata.data) as Record<string, unknown>;
+  const key = brand.metadataKey;
+  return { status: statusByEnd[end.name], record: key in told ? { ...response, [key]: told[key] } : response };
+}
+
+/** Frames of the wire, exactly as each event was or would have been sent. */
+export const framesOf = (events: readonly ResponseEvent[]): string =>
+  events.map(({ name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("");
+
+/** The events of whole frames, such as one step of a stream gives; comments and what has no name say nothing. */
+export function eventsIn(frames: string): { name: string; data: string }[] {
+  return frames.split("\n\n").flatMap((frame) => {
+    const lines = frame.split("\n");
+    const name = lines.find((line) => line.startsWith("event: "))?.slice("event: ".length);
+    const data = lines.find((line) => line.startsWith("data: "))?.slice("data: ".length);
+    return name === undefined || data === undefined ? [] : [{ name, data }];
+  });
+}

@@ -1,0 +1,40 @@
+import { dayMs, hourMs, type Clock } from "../../platform/lib/clock.ts";
+import type { ResponseStore } from "./response-store.ts";
+
+/** Responses that one statement deletes: each may hold megabytes, and settlements wait behind it. */
+const deleteStepResponses = 100;
+
+/** Deletes stored responses, and their events, that are older than the operator keeps them. */
+export class ResponseRetention {
+  private readonly options: {
+    responses: ResponseStore; clock: Clock; keepDays: number; onError(error: unknown): void;
+    /** Told of each purge that went well. */
+    onPurged?(): void;
+  };
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(options: ResponseRetention["options"]) {
+    this.options = options;
+  }
+
+  /** Purges every hour from now on; the first time after an hour, so that a start is not slowed. */
+  start(): void {
+    this.timer = setInterval(() => {
+      this.running = this.purge().then(() => this.options.onPurged?.(), (error: unknown) => this.options.onError(error));
+    }, hourMs);
+  }
+
+  /** Deletes everything that is due. */
+  async purge(): Promise<void> {
+    const { responses, clock, keepDays } = this.options;
+    const beforeMs = clock.nowMs() - keepDays * dayMs;
+    while (await responses.deleteBefore({ beforeMs, limit: deleteStepResponses }) === deleteStepResponses);
+  }
+
+  /** Resolves when a purge that is under way has ended. */
+  stop(): Promise<void> {
+    clearInterval(this.timer);
+    return this.running;
+  }
+}

@@ -1,0 +1,63 @@
+import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
+import type { BackgroundJob, BackgroundSink, RunBackground } from "../../src/inference/stored-responses/background-job.ts";
+import { recordOf } from "./stored-responses.ts";
+import type { FrameSource } from "../../src/platform/lib/frame-source.ts";
+
+/** A run that has been begun; the test says what happens in it. */
+export interface ScriptedRun {
+  job: BackgroundJob;
+  sink: BackgroundSink;
+  signal: AbortSignal;
+  /** Sends an event as the dialect's encoder does, with its number in the data. */
+  event(name: string, fields?: Record<string, unknown>): void;
+  /** Sends the events that end a whole answer, and ends the run. */
+  complete(text?: string): void;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** Runs that tests play by hand. */
+export class ScriptedBackground {
+  readonly begun: ScriptedRun[] = [];
+  private waiting: { count: number; resolve: () => void }[] = [];
+
+  readonly run: RunBackground = (job, sink, signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let sequence = 0;
+    const event = (name: string, fields: Record<string, unknown> = {}): void =>
+      sink.event(name, JSON.stringify({ type: name, sequence_number: sequence++, ...fields }));
+    this.begun.push({
+      job, sink, signal, event, resolve, reject,
+      complete: (text = "done") => {
+        event("response.completed", { response: recordOf(job.responseId, { output_text: text }) });
+        event("response.service.metadata", { service_metadata: {} });
+        resolve();
+      },
+    });
+    this.waiting = this.waiting.filter((each) => each.count > this.begun.length || each.resolve());
+    return promise;
+  };
+
+  /** The n-th run, counted from 1, as soon as it has begun. */
+  async nth(count: number): Promise<ScriptedRun> {
+    if (this.begun.length < count) await new Promise<void>((resolve) => this.waiting.push({ count, resolve }));
+    const run = this.begun[count - 1];
+    if (run === undefined) throw new Error(`run ${count} has not begun`);
+    return run;
+  }
+}
+
+/** A caller with nothing but what the runner looks at. */
+export const callerWith = (keyId: string): LlmKeyCaller =>
+  ({ kind: "llm-key", key: { id: keyId }, workspace: { id: "ws_a" } }) as LlmKeyCaller;
+
+/** Everything that a source gives until it ends. */
+export async function readAll(source: FrameSource): Promise<string> {
+  let text = "";
+  for (let frames = await source.next(); frames !== undefined; frames = await source.next()) text += frames;
+  return text;
+}
+
+/** Numbers and names of the events in frames. */
+export const namesIn = (frames: string): string[] => [...frames.matchAll(/^event: (.*)\ndata: .*?"sequence_number":(\d+)/gm)]
+  .map(([, name, number]) => `${number} ${name}`);
