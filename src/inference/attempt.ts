@@ -1,16 +1,16 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
-import type { ChatCall } from "./chat-call.ts";
-import { wantsStream } from "./chat-call.ts";
-import { readWholeAnswer, type WholeAnswer } from "./chat-whole.ts";
-import { completionOfEvents, looksLikeEvents } from "./completion-of-events.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
-import { passthroughBody } from "./passthrough-request.ts";
+import type { InferenceCall } from "./inference-call.ts";
+import type { Interpretation, UpstreamHabits, WholeAnswer } from "./interpret/interpretation.ts";
+import { looksLikeEvents } from "./interpret/mismatched-answer.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import {
   classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure,
 } from "./upstream/classify-failure.ts";
-import type { Lifeline } from "./upstream/lifeline.ts";
-import type { UpstreamResponse } from "./upstream/upstream-client.ts";
+import type { ExchangeTie } from "./upstream/lifeline.ts";
+import type { TargetSigning, UpstreamResponse } from "./upstream/upstream-client.ts";
+import type { Purpose } from "./upstream-targets.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
 
 /** Bounds on what is read of an upstream's answer, in bytes. */
@@ -25,29 +25,45 @@ export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: At
 
 /** Sends a request to a candidate. A status that says failure is read and judged here. */
 export async function sendTo(
-  deps: InferenceDependencies,
-  { call, candidate, lifeline }: { call: ChatCall; candidate: Candidate; lifeline: Lifeline },
+  deps: Pick<InferenceDependencies, "targetOf" | "upstream">,
+  { call, candidate, interpretation, lifeline, purpose = "answer" }: {
+    call: Pick<InferenceCall, "asks">; candidate: Pick<Candidate, "model" | "route">;
+    interpretation: Interpretation; lifeline: ExchangeTie; purpose?: Purpose;
+  },
 ): Promise<Sent> {
   const { timeouts } = candidate.route.provider;
-  const firstTokenMs = wantsStream(call) ? timeouts.firstTokenMs : timeouts.wholeAnswerMs ?? timeouts.totalMs;
+  const { stream } = call.asks;
+  const firstTokenMs = stream ? timeouts.firstTokenMs : timeouts.wholeAnswerMs ?? timeouts.totalMs;
   try {
+    const target = deps.targetOf(candidate.route, { surface: candidate.model.surface, stream, purpose });
+    const { requestText: body, requestHeaders } = interpretation;
     const response = await deps.upstream.send({
-      target: deps.targetOf(candidate.route),
-      body: passthroughBody(call, candidate),
+      target,
+      body,
+      headers: target.signing === undefined ? requestHeaders : await signedHeaders(target.signing, { body, requestHeaders }),
       connectTimeoutMs: timeouts.connectMs,
       timeouts: { firstTokenMs, idleMs: timeouts.idleMs, totalMs: timeouts.totalMs },
       lifeline,
     });
     if (response.status >= 200 && response.status < 300) return { ok: true, response };
-    return { ok: false, failure: await readFailure(response) };
+    return { ok: false, failure: await readFailure(response, interpretation.habits) };
   } catch (error) {
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
     throw error;
   }
 }
 
+/** The headers of one request with those that prove who sends it. Rejects with `UpstreamFailure`. */
+async function signedHeaders(
+  { signer, url, headers }: TargetSigning,
+  { body, requestHeaders }: { body: string; requestHeaders: Readonly<Record<string, string>> | undefined },
+): Promise<Record<string, string>> {
+  const proof = await signer.headersFor({ method: "POST", url, headers: { ...headers, ...requestHeaders }, body });
+  return { ...requestHeaders, ...proof };
+}
+
 /** Reads and judges an answer whose status says failure; a body that cannot be read leaves the status. */
-async function readFailure(response: UpstreamResponse): Promise<AttemptFailure> {
+async function readFailure(response: UpstreamResponse, { meantStatus }: UpstreamHabits): Promise<AttemptFailure> {
   // The refusal is known already: a body that stalls must not hold up the next candidate for long.
   response.markContent();
   const text = await response.readText(errorBytesMax).catch(() => {
@@ -55,7 +71,8 @@ async function readFailure(response: UpstreamResponse): Promise<AttemptFailure> 
     return "";
   });
   const { message, upstreamCode } = errorDetails(text);
-  return classifyStatus({ status: response.status, message, upstreamCode, retryAfter: response.headers["retry-after"] });
+  const status = meantStatus?.(response.status, text) ?? response.status;
+  return classifyStatus({ status, message, upstreamCode, retryAfter: response.headers["retry-after"] });
 }
 
 /** Message and code of an error body in any of the known envelopes; HTML and the like has neither. */
@@ -73,11 +90,12 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
   return { message: message ?? null, upstreamCode: typeof details.code === "string" ? details.code : null };
 }
 
-/** Reads a whole completion and judges whether it is one that the client can use. */
-export async function readWhole(response: UpstreamResponse): Promise<Whole> {
+/** Reads a whole answer and judges whether it is one that the client can use. */
+export async function readWhole(response: UpstreamResponse, interpretation: Interpretation): Promise<Whole> {
   const { status } = response;
   try {
-    return judgeText({ status, text: await response.readText(wholeAnswerBytesMax) });
+    const judged = judgeText(await response.readText(wholeAnswerBytesMax), { interpretation, status });
+    return judged.ok ? judged : { ok: false, failure: inWordsOf(interpretation, judged.failure) };
   } catch (error) {
     response.abort();
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
@@ -87,23 +105,35 @@ export async function readWhole(response: UpstreamResponse): Promise<Whole> {
   }
 }
 
-function judgeText({ status, text }: { status: number; text: string }): Whole {
+/** The failure with the surface's own name for answers that cannot be used. */
+function inWordsOf({ unusableCode }: Interpretation, failure: AttemptFailure): AttemptFailure {
+  const unusable = failure.code === "empty_stream" || failure.code === "bad_gateway";
+  return unusable && unusableCode !== undefined ? { ...failure, code: unusableCode } : failure;
+}
+
+interface Judging {
+  interpretation: Interpretation;
+  status: number;
+}
+
+function judgeText(text: string, judging: Judging): Whole {
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch (error) {
     if (error instanceof RangeError) throw error;
-    return judgeOtherText({ status, text });
+    return judgeOtherText(text, judging);
   }
-  return judgeWhole({ status, text, body });
+  return judgeWhole(text, body, judging);
 }
 
 /** A body that is no JSON: nothing at all, an event stream that nobody asked for, or what cannot be read. */
-function judgeOtherText({ status, text }: { status: number; text: string }): Whole {
+function judgeOtherText(text: string, judging: Judging): Whole {
+  const { status, interpretation: { habits } } = judging;
   if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
-  if (!looksLikeEvents(text)) return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
-  const told = completionOfEvents(text);
-  if (told.ok) return judgeWhole({ status, text: told.text, body: JSON.parse(told.text) });
+  const told = looksLikeEvents(text) ? habits.wholeOfEvents?.(text) : undefined;
+  if (told === undefined) return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
+  if (told.ok) return judgeWhole(told.text, JSON.parse(told.text), judging);
   const { error, fault } = told.error;
   if (fault !== "reported") return { ok: false, failure: malformedAnswer(status, "the stream ended before the answer was finished") };
   return { ok: false, failure: classifyStatus({
@@ -111,17 +141,27 @@ function judgeOtherText({ status, text }: { status: number; text: string }): Who
   }) };
 }
 
-function judgeWhole({ status, text, body }: { status: number; text: string; body: unknown }): Whole {
+function judgeWhole(text: string, body: unknown, { status, interpretation }: Judging): Whole {
   if (typeof body !== "object" || body === null) return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
   const { error } = body as { error?: unknown };
-  const answer = readWholeAnswer(text, body);
+  const answer = readAnswer(text, body, interpretation);
   if (error !== undefined && error !== null && answer === undefined) {
     const details = errorDetails(text);
     const said = statusOfErrorObject(typeof error === "object" ? error : {});
     return { ok: false, failure: classifyStatus({ status: said, ...details, retryAfter: undefined }) };
   }
-  if (answer === undefined) return { ok: false, failure: malformedAnswer(status, "the answer has no choices") };
+  if (answer === undefined) return { ok: false, failure: malformedAnswer(status, "the answer is none of its dialect") };
   return answer.hasContent ? { ok: true, answer } : { ok: false, failure: emptyAnswer(status) };
+}
+
+/** The answer; undefined also where a codec finds that the body is none of its dialect. */
+function readAnswer(text: string, body: object, interpretation: Interpretation): WholeAnswer | undefined {
+  try {
+    return interpretation.readWhole(text, body);
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /** The record of an attempt that has ended. */
@@ -136,4 +176,5 @@ export const attemptRecord = (
   outcome: ended.outcome,
   reason: ended.reason,
   durationMs: Math.round(ended.durationMs * 100) / 100,
+  ...(candidate.credential === undefined ? {} : { credentialSource: candidate.credential.source }),
 });

@@ -1,23 +1,30 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
+import type { GatewayError } from "../platform/lib/errors.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
-import type { ChatCall } from "./chat-call.ts";
-import type { ChatStream } from "./chat-stream.ts";
-import type { WholeAnswer } from "./chat-whole.ts";
+import type { Loss } from "./canonical/loss.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { FailedAttempt } from "./failure-error.ts";
-import type { ModelFallback } from "./fallback-block.ts";
+import type { InferenceCall } from "./inference-call.ts";
+import type { WholeAnswer } from "./interpret/interpretation.ts";
+import type { ModelFallback } from "./interpret/model-fallback.ts";
 import type { RequestTiming } from "./observer.ts";
-import type { Candidate } from "./routing/candidate.ts";
+import type { RelayedStream } from "./relayed-stream.ts";
+import { sessionOf } from "./plan-call.ts";
+import type { Candidate, LeftOut } from "./routing/candidate.ts";
 import type { Settled } from "./settle.ts";
 import type { Lifeline } from "./upstream/lifeline.ts";
 
 /** Everything that an answer, whole or streamed, is accompanied by. */
 export interface Served {
   candidate: Candidate;
+  /** What the translation to the upstream's dialect dropped or changed. */
+  losses: readonly Loss[];
   attempts: readonly AttemptRecord[];
   /** The balance that admission saw, in nano-USD; undefined when nothing had to be paid. */
   balanceAtAdmissionNano: bigint | undefined;
   fallback: ModelFallback | undefined;
+  /** Another provider than before served the request's session. */
+  sessionMoved: boolean;
   timing: Omit<RequestTiming, "settledMs">;
 }
 
@@ -32,18 +39,27 @@ export interface ServedWhole extends Served {
 /** A stream whose first content has come. */
 export interface ServedStream extends Served {
   kind: "stream";
-  stream: ChatStream;
+  stream: RelayedStream;
 }
 
 /** What one execution carries from step to step. */
 export interface Execution {
   deps: InferenceDependencies;
-  call: ChatCall;
+  call: InferenceCall;
   requestedModel: string;
+  /** The model that was asked for is a routing preset. */
+  viaRouter: boolean;
+  /** The caller would rather be refused than lose a parameter (`provider.require_parameters`). */
+  losesNothing: boolean;
   inputTokens: number;
   lifeline: Lifeline;
   candidates: readonly Candidate[];
+  leftOut: readonly LeftOut[];
   failed: FailedAttempt[];
+  /** Candidates that were not asked, since their providers have no retry budget left. */
+  heldBack: LeftOut[];
+  /** Candidates that were not asked, since the request cannot be said to them. */
+  unsayable: GatewayError[];
   balanceAtAdmissionNano: bigint | undefined;
   firstSendMs: number;
   /** A provider has answered with success, so it may charge for the input. */
@@ -52,7 +68,13 @@ export interface Execution {
 
 /** The fallback that a client is told of: only where another model than the one asked for serves. */
 export function fallbackOf(execution: Execution, candidate: Candidate, attempts: readonly AttemptRecord[]): ModelFallback | undefined {
-  if (candidate.model.id === execution.requestedModel) return undefined;
+  if (candidate.model.id === execution.requestedModel || execution.viaRouter) return undefined;
   const reason = execution.failed.find(({ record }) => record.model === execution.requestedModel)?.failure.reason ?? "not_attempted";
   return { requestedModel: execution.requestedModel, reason, attempts };
+}
+
+/** Remembers who serves the request's session; true when another provider did before. */
+export function noteSession({ deps, call, requestedModel }: Execution, candidate: Candidate): boolean {
+  const session = sessionOf(call);
+  return session !== undefined && deps.sessions.recordServed(session, { requestedModel, candidate });
 }

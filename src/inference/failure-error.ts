@@ -1,5 +1,6 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { GatewayError, type ErrorCode } from "../platform/lib/errors.ts";
+import type { LeftOut } from "./routing/candidate.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 
 /** One attempt that failed, with its judgement. */
@@ -22,7 +23,21 @@ const messages: Partial<Record<ErrorCode, string>> = {
   empty_stream: "The provider ended its answer without content",
   upstream_error: "The provider failed",
   upstream_exhausted: "Every provider that could serve this model failed",
+  upstream_invalid_response: "The provider's answer could not be understood",
   bad_gateway: "The provider could not be reached or its answer could not be read",
+};
+
+/** What is said where a provider key was sent, the caller's own or a donated one. */
+const keyMessages: Readonly<Record<string, Partial<Record<ErrorCode, string>>>> = {
+  own_byok: {
+    upstream_401: "The provider did not accept your own key",
+    upstream_402: "The provider has nothing left to spend for your own key",
+    rate_limit_exceeded: "The provider's rate limit for your own key is reached",
+  },
+  pool: {
+    upstream_401: "The provider did not accept the donated key",
+    rate_limit_exceeded: "The provider's rate limit for the donated key is reached",
+  },
 };
 
 /** The code for several failures: their common one where it says more than that all failed. */
@@ -33,13 +48,13 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
   return same && last !== "upstream_error" && last !== "bad_gateway" ? last : "upstream_exhausted";
 }
 
-/** What the caller is told when the last attempt has failed: who refused, with which words, and every attempt. */
-export function errorOfAttempts(attempts: readonly FailedAttempt[]): GatewayError {
+/** What the caller is told when the last attempt has failed: who refused, with which words, every attempt, and who was not asked. */
+export function errorOfAttempts(attempts: readonly FailedAttempt[], heldBack: readonly LeftOut[] = []): GatewayError {
   const last = attempts.at(-1);
   const code = commonCode(attempts);
   if (last === undefined) return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
   const { failure, record } = last;
-  const message = messages[code] ?? "The provider failed";
+  const message = keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
   const reason = failure.upstreamMessage ?? failure.observation;
   return new GatewayError(code, reason === null ? `${message}.` : `${message}: ${reason}`, {
     fault: "upstream",
@@ -53,6 +68,7 @@ export function errorOfAttempts(attempts: readonly FailedAttempt[]): GatewayErro
         backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
         message: judged.upstreamMessage ?? judged.observation, duration_ms: attempt.durationMs,
       })) } : {}),
+      ...(heldBack.length > 0 ? { left_out: heldBack.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) } : {}),
     },
   });
 }

@@ -1,12 +1,14 @@
 import { chargeFor, type PriceRow } from "../account/ledger/price.ts";
+import { isFreeRoute } from "./catalog/free-route.ts";
+import type { UpstreamRoute } from "./catalog/model.ts";
+import { routeDialect } from "./catalog/reachability.ts";
 import type { Candidate } from "./routing/candidate.ts";
 
 /** Output tokens that a hold assumes when the client names no cap. */
 const outputTokensDefault = 4_096;
 
-/** Whether serving a model on a route costs the caller nothing. */
-export const isFree = ({ model, route }: Candidate): boolean =>
-  model.id.endsWith(":free") || (route.price !== undefined && route.price.base.inputTokens === 0n && route.price.base.outputTokens === 0n && !route.price.base.request);
+/** Whether a candidate costs the caller no credits: the model is free, or a provider key pays. */
+export const isFree = ({ model, route, credential }: Candidate): boolean => credential !== undefined || isFreeRoute(model, route);
 
 /** Output tokens that may turn out to be thoughts are held at whichever price is higher. */
 function dearestCharge(price: PriceRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): bigint {
@@ -16,17 +18,43 @@ function dearestCharge(price: PriceRow, { inputTokens, outputTokens }: { inputTo
   return chargeFor(price, { inputTokens, reasoningTokens: outputTokens });
 }
 
-/** The worst case in nano-USD that a request can reach on any of its candidates; `choices` is how many answers it asks for. */
-export function holdCeiling(
-  candidates: readonly Candidate[],
-  expected: { inputTokens: number; maxOutputTokens: number | undefined; choices: number },
-): bigint {
-  const usage = { inputTokens: expected.inputTokens, outputTokens: (expected.maxOutputTokens ?? outputTokensDefault) * expected.choices };
+/** What is known beforehand of how much a request uses. */
+export interface ExpectedUse {
+  inputTokens: number;
+  maxOutputTokens: number | undefined;
+  /** What may be added to the cap for thoughts; absent means nothing. */
+  thoughtTokens?: number | undefined;
+  /** How many answers it asks for. */
+  choices: number;
+}
+
+/** The worst case in nano-USD that a request can reach on a route, at list price; 0 where no price is known. */
+export function listCeiling({ model, route }: Candidate, expected: ExpectedUse): bigint {
+  const { price } = route;
+  if (price === undefined || isFreeRoute(model, route)) return 0n;
+  return dearestCharge(price, { inputTokens: expected.inputTokens, outputTokens: outputCap(route, expected) * expected.choices });
+}
+
+/** The most tokens of one answer. Messages upstreams count a budget for thoughts within the cap, which is raised by as much. */
+function outputCap(route: UpstreamRoute, { maxOutputTokens = outputTokensDefault, thoughtTokens = 0 }: ExpectedUse): number {
+  const raised = routeDialect(route, "chat") === "anthropic-messages" ? maxOutputTokens + thoughtTokens : maxOutputTokens;
+  return Math.min(raised, route.maxCompletionTokens ?? raised);
+}
+
+/** The dearest of those candidates that are counted. */
+function dearest(candidates: readonly Candidate[], expected: ExpectedUse, isCounted: (candidate: Candidate) => boolean): bigint {
   let ceiling = 0n;
   for (const candidate of candidates) {
-    if (isFree(candidate) || candidate.route.price === undefined) continue;
-    const charge = dearestCharge(candidate.route.price, usage);
+    const charge = isCounted(candidate) ? listCeiling(candidate, expected) : 0n;
     if (charge > ceiling) ceiling = charge;
   }
   return ceiling;
 }
+
+/** The worst case in nano-USD that a request can be charged on any of its candidates. */
+export const holdCeiling = (candidates: readonly Candidate[], expected: ExpectedUse): bigint =>
+  dearest(candidates, expected, (candidate) => !isFree(candidate));
+
+/** The worst case in nano-USD, at list price, that the caller's own provider keys may be asked for. */
+export const ownKeyCeiling = (candidates: readonly Candidate[], expected: ExpectedUse): bigint =>
+  dearest(candidates, expected, ({ credential }) => credential?.source === "own_byok");

@@ -2,25 +2,31 @@
 const bytesPerToken = 4;
 /** What a picture, a sound or a document costs at least, whatever its bytes: a guess for holds only. */
 const tokensPerBinaryPart = 1_600;
+/** Base64 that is shorter than this is as likely a word. */
+const binaryLengthMin = 64;
 
-const binaryMark = /"(?:data:[a-z]+\/|input_audio|file_data)/;
+/** Data URLs, and the members that hold base64 in the dialects of clients. */
+const binaryMark = /"(?:data:[a-z]+\/|(?:data|file_data)"\s*:\s*")/;
+const binaryMembers: ReadonlySet<string> = new Set(["data", "file_data"]);
 
-function partTokens(part: unknown): number {
-  if (typeof part === "string") return Buffer.byteLength(part) / bytesPerToken;
-  if (typeof part !== "object" || part === null) return 0;
-  const { type, text } = part as { type?: unknown; text?: unknown };
-  return type === "text" && typeof text === "string" ? Buffer.byteLength(text) / bytesPerToken : tokensPerBinaryPart;
+function bytesOf(value: unknown, key: string): number {
+  if (typeof value === "string") {
+    const binary = value.startsWith("data:") || (binaryMembers.has(key) && value.length >= binaryLengthMin);
+    return binary ? tokensPerBinaryPart * bytesPerToken : Buffer.byteLength(value);
+  }
+  if (typeof value !== "object" || value === null) return 4;
+  let sum = 2;
+  if (Array.isArray(value)) for (const entry of value) sum += bytesOf(entry, key) + 1;
+  else for (const name in value) sum += name.length + 4 + bytesOf((value as Record<string, unknown>)[name], name);
+  return sum;
 }
 
 /**
- * Input tokens of a chat body for holds and for usage that no provider reported: its length over four,
- * with embedded pictures, sounds and documents at a flat rate instead of their base64 length.
+ * Input tokens of a body for holds and for usage that no provider reported: its length over four, with
+ * embedded pictures, sounds and documents at a flat rate instead of their base64 length.
  */
 export function estimateInputTokens(text: string, body: Readonly<Record<string, unknown>>): number {
   // Bytes rather than characters: scripts that take three bytes a character take about a token for each, too.
-  if (!binaryMark.test(text)) return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
-  const messages = Array.isArray(body["messages"]) ? (body["messages"] as { content?: unknown }[]) : [];
-  const tokens = messages.reduce((sum, { content }) =>
-    sum + (Array.isArray(content) ? content.reduce<number>((inner, part) => inner + partTokens(part), 0) : partTokens(content)), 0);
-  return Math.ceil(tokens) + messages.length * 4;
+  const bytes = binaryMark.test(text) ? bytesOf(body, "") : Buffer.byteLength(text);
+  return Math.ceil(bytes / bytesPerToken);
 }

@@ -3,16 +3,15 @@ const silenceMs = 10_000;
 
 interface Waiting {
   sinceMs: number;
+  pingFrame: string;
   wake(frame: string): void;
 }
 
 /**
- * One timer for all streams: those that have been silent for ten seconds get a comment, which every
- * client skips (WHATWG event streams). The comment ends in a single line break, so that no client
- * mistakes it for an event.
+ * One timer for all streams: those that have been silent for ten seconds get a ping of
+ * their dialect.
  */
 export class KeepAliveTicker {
-  readonly pingFrame = ": ping\n";
   private readonly waiting = new Set<Waiting>();
   private readonly nowMs: () => number;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -22,10 +21,10 @@ export class KeepAliveTicker {
   }
 
   /** Settles with the frames, or with a ping when they take too long; the frames can be awaited again. */
-  until(frames: Promise<string | undefined>): Promise<string | undefined> {
+  until(frames: Promise<string | undefined>, pingFrame: string): Promise<string | undefined> {
     this.timer ??= setInterval(this.tick, silenceMs / 4);
     return new Promise((resolve, reject) => {
-      const entry: Waiting = { sinceMs: this.nowMs(), wake: resolve };
+      const entry: Waiting = { sinceMs: this.nowMs(), pingFrame, wake: resolve };
       this.waiting.add(entry);
       frames.then((value) => {
         this.waiting.delete(entry);
@@ -51,7 +50,7 @@ export class KeepAliveTicker {
     for (const entry of this.waiting) {
       if (entry.sinceMs > oldestMs) continue;
       this.waiting.delete(entry);
-      entry.wake(this.pingFrame);
+      entry.wake(entry.pingFrame);
     }
   };
 }

@@ -9,10 +9,13 @@ export interface InferenceObserver {
   settled(record: GenerationRecord, timing: RequestTiming): void;
   /** A request ended with an error and was not settled. */
   failed(request: {
-    error: GatewayError; traceId: string; requestedModel: string; attempts: readonly AttemptRecord[]; durationMs: number;
+    error: GatewayError; traceId: string; workspaceId: string; keyId: string; surface: string; requestedModel: string;
+    attempts: readonly AttemptRecord[]; durationMs: number;
   }): void;
   /** A settlement failed; the caller was told, and nothing stands. */
   settlementFailed(error: unknown, generationId: string): void;
+  /** An answer was given and charged, but could not be stored for later. */
+  responseNotKept(error: unknown, responseId: string): void;
   streamOpened(): void;
   streamClosed(): void;
 }

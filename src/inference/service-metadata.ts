@@ -1,6 +1,6 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { usdFromNano, usdSixDecimals } from "../platform/lib/money.ts";
-import type { ChatCall } from "./chat-call.ts";
+import type { InferenceCall } from "./inference-call.ts";
 import type { RequestTiming } from "./observer.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { timingsOf } from "./server-timing.ts";
@@ -8,7 +8,7 @@ import type { Settled } from "./settle.ts";
 
 /** JSON text of the metadata object on a stream's final frame (contract: `service_metadata` fields). */
 export function metadataText(served: {
-  call: ChatCall;
+  call: InferenceCall;
   candidate: Candidate;
   settled: Settled;
   attempts: readonly AttemptRecord[];

@@ -2,7 +2,7 @@
 export interface SandboxModel {
   id: string;
   upstream_model: string;
-  surface: "chat" | "embeddings" | "rerank" | "moderations";
+  surface: "chat" | "embeddings" | "rerank" | "moderations" | "decisions";
   display_name: string;
   context_length: number;
   max_completion_tokens?: number;
@@ -22,6 +22,8 @@ export interface SandboxProvider {
     embeddings: "openai-embeddings";
     rerank: "jina-rerank";
     moderations: "openai-moderations";
+    documents: "documents-parse";
+    decisions: "decisions";
   };
   api_key: string;
   data_policy: { zdr: boolean; data_collection: "allow" | "deny"; distillable_text: boolean };
@@ -92,6 +94,15 @@ export const sandboxModels: readonly SandboxModel[] = [
     pricing: free,
     capabilities: ["moderation"],
   },
+  {
+    id: "sandbox/decide:free",
+    upstream_model: "sandbox-decide",
+    surface: "decisions",
+    display_name: "Sandbox Decisions (simulated)",
+    context_length: 32_768,
+    pricing: free,
+    capabilities: ["decisions"],
+  },
 ];
 
 /**
@@ -107,6 +118,8 @@ export const sandboxProvider = (baseUrl: string): SandboxProvider => ({
     embeddings: "openai-embeddings",
     rerank: "jina-rerank",
     moderations: "openai-moderations",
+    documents: "documents-parse",
+    decisions: "decisions",
   },
   api_key: "sandbox",
   data_policy: { zdr: true, data_collection: "deny", distillable_text: true },

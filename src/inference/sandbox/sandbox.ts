@@ -6,6 +6,8 @@ import type { SandboxDialect } from "./dialect.ts";
 import { sandboxModels } from "./sandbox-models.ts";
 import { anthropicCountTokens } from "./wire/anthropic-count-tokens.ts";
 import { anthropicMessages } from "./wire/anthropic-messages.ts";
+import { decisions } from "./wire/decisions.ts";
+import { documentsParse } from "./wire/documents-parse.ts";
 import { embeddings } from "./wire/embeddings.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
 import { moderations } from "./wire/moderations.ts";
@@ -70,6 +72,8 @@ function sandboxRoutes(clock: Clock) {
     "/v1/embeddings": plain(embeddings),
     "/v1/rerank": plain(rerank),
     "/v1/moderations": plain(moderations),
+    "/v1/documents/parse": plain(documentsParse),
+    "/v1/decisions": plain(decisions),
   };
 }
 

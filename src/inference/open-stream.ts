@@ -1,13 +1,18 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
-import { asStreamError } from "./stream-error.ts";
 import { attemptRecord } from "./attempt.ts";
-import { windowTokensOf } from "./bound-usage.ts";
-import { ChatStream } from "./chat-stream.ts";
-import { fallbackOf, type Execution, type ServedStream } from "./execution.ts";
+import { fallbackOf, noteSession, type Execution, type ServedStream } from "./execution.ts";
+import { isFramed } from "./interpret/route-dialect.ts";
+import { windowTokensOf } from "./interpret/bound-usage.ts";
+import type { Interpretation } from "./interpret/interpretation.ts";
+import { noteKeyServed } from "./key-in-hand.ts";
+import { RelayedStream } from "./relayed-stream.ts";
 import { metadataText } from "./service-metadata.ts";
 import type { Candidate } from "./routing/candidate.ts";
+import { routingTrail } from "./routing-trail.ts";
 import { settle } from "./settle.ts";
+import { asStreamError } from "./stream-error.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
+import { EventStreamFrames } from "./upstream/event-stream-frames.ts";
 import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 
 /** Marks of a stream under way, in milliseconds of the monotonic clock. */
@@ -17,12 +22,13 @@ interface StreamMarks {
 }
 
 /** A stream whose first content has come, or the failure that came in its place. */
-export async function openChatStream(
+export async function openStream(
   execution: Execution,
-  sent: { candidate: Candidate; response: UpstreamResponse; startedMs: number },
+  sent: { candidate: Candidate; interpretation: Interpretation; response: UpstreamResponse; startedMs: number },
 ): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: AttemptFailure }> {
   const { deps, call, lifeline } = execution;
-  const { candidate, response } = sent;
+  const { candidate, interpretation, response } = sent;
+  const { losses } = interpretation;
   const marks: StreamMarks = { startedMs: sent.startedMs, firstContentMs: null };
   const attempts: AttemptRecord[] = execution.failed.map(({ record }) => record);
   const served: AttemptRecord = attemptRecord(candidate, {
@@ -34,14 +40,19 @@ export async function openChatStream(
     startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: marks.firstContentMs,
     upstreamEndMs: deps.clock.monotonicMs(),
   });
-  const stream = new ChatStream({
+  const stream = new RelayedStream({
     response,
-    shown: { id: `chatcmpl-${call.traceId}`, model: candidate.model.id },
-    inputTokens: execution.inputTokens,
-    windowTokens: windowTokensOf(candidate),
+    decoder: isFramed(candidate.route) ? new EventStreamFrames() : undefined,
+    relay: (services) => interpretation.createRelay({
+      ...services,
+      shown: { id: call.shownId, model: candidate.model.id },
+      inputTokens: execution.inputTokens,
+      windowTokens: windowTokensOf(candidate),
+      fallback,
+      status: response.status,
+    }),
     drainOnCancel: deps.disconnect === "drain",
     keepAlive: deps.keepAlive,
-    fallback,
     onFirstContent: () => {
       marks.firstContentMs = deps.clock.monotonicMs();
     },
@@ -51,19 +62,22 @@ export async function openChatStream(
       if (end.status === "cut") served.outcome = "failed";
       if (end.status === "cancelled") served.outcome = "cancelled";
       deps.observer.attemptEnded(served);
-      noteHealth(execution, { candidate, marks, status: end.status, outputTokens: metered.usage.outputTokens ?? 0, endMs: now.upstreamEndMs });
+      const { outputTokens = 0 } = metered.usage;
+      noteHealth(execution, { candidate, marks, status: end.status, outputTokens, endMs: now.upstreamEndMs });
       return settle(deps, {
-        call, candidate, metered, attempts, timing: now, requestedModel: execution.requestedModel, streamed: true, ...end,
+        call, candidate, losses, routing: routingTrail(execution), metered, attempts, timing: now,
+        requestedModel: execution.requestedModel, streamed: true, ...end,
       });
     },
     metadataText: (settled) => metadataText({
       call, candidate, settled, attempts, timing: { ...timing(), settledMs: settled.settledMs },
     }),
-    errorFrame: (failure) => asStreamError(failure, { attempt: served, provider: candidate.route.provider, traceId: call.traceId }),
+    asError: (failure) => asStreamError(failure, { attempt: served, provider: candidate.route.provider }),
     onClosed: () => deps.observer.streamClosed(),
   });
   const failure = await stream.prime();
   if (failure !== undefined) return { ok: false, failure };
+  noteKeyServed(deps, candidate);
   lifeline.release();
   if (lifeline.clientGone) stream.cancel();
   deps.observer.streamOpened();
@@ -71,7 +85,8 @@ export async function openChatStream(
   return {
     ok: true,
     served: {
-      kind: "stream", stream, candidate, attempts, fallback, timing: timing(),
+      kind: "stream", stream, candidate, losses, attempts, fallback, timing: timing(),
+      sessionMoved: noteSession(execution, candidate),
       balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
     },
   };
@@ -81,14 +96,17 @@ function noteHealth(
   { deps }: Execution,
   ended: { candidate: Candidate; marks: StreamMarks; status: string; outputTokens: number; endMs: number },
 ): void {
+  // Whoever's key it is, its troubles are not the platform's.
+  if (ended.candidate.credential !== undefined) return;
   const providerId = ended.candidate.route.provider.id;
   if (ended.status === "cut") {
-    deps.health.recordFailure(providerId);
+    deps.health.recordFailure(providerId, ended.candidate.model.id);
     return;
   }
   const firstContentMs = ended.marks.firstContentMs ?? ended.endMs;
   const seconds = Math.max(0.001, (ended.endMs - firstContentMs) / 1000);
   deps.health.recordSuccess(providerId, {
+    model: ended.candidate.model.id,
     firstTokenMs: firstContentMs - ended.marks.startedMs,
     tokensPerSecond: ended.outputTokens / seconds,
   });

@@ -1,0 +1,117 @@
+import type { DialectId } from "./canonical/dialect-id.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import type { CatalogModel } from "./catalog/model.ts";
+import type { RequestAsks } from "./inference-call.ts";
+import { estimateInputTokens } from "./input-estimate.ts";
+import type { ClientRequest } from "./interpret/interpretation.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+const numberField = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+
+const nested = (body: Body, field: string, member: string): unknown =>
+  (typeof body[field] === "object" && body[field] !== null ? (body[field] as Body)[member] : undefined);
+
+/** Names of the output cap in each dialect, the first that is set counts. */
+const capFields: Record<DialectId, readonly string[]> = {
+  "openai-chat": ["max_completion_tokens", "max_tokens"],
+  "anthropic-messages": ["max_tokens"],
+  "openai-responses": ["max_output_tokens"],
+  "google-generate": [],
+};
+
+/** The output cap that the caller set; undefined when it set none. */
+function maxOutputTokensOf({ dialect, body }: ClientRequest): number | undefined {
+  for (const field of capFields[dialect]) {
+    const cap = numberField(body[field]);
+    if (cap !== undefined) return cap;
+  }
+  return undefined;
+}
+
+/**
+ * The output cap that a route has to allow (contract: "only providers supporting that length are routed
+ * to"); undefined where none has to. Only chat's cap says what its client needs: Messages demands one of
+ * everybody, and agents send the same large number to every model, so there it is cut to the route's own.
+ */
+const neededOutputTokensOf = (request: ClientRequest): number | undefined =>
+  (request.dialect === "openai-chat" ? maxOutputTokensOf(request) : undefined);
+
+/** The largest budget that Messages upstreams are given for an effort (`dialects/anthropic-messages/encode-thinking.ts`). */
+const thoughtTokensMost = 32_000;
+
+/** What translating the wish for thoughts may add to the cap; Messages clients have counted their thoughts themselves. */
+function thoughtTokensOf({ dialect, body }: ClientRequest): number | undefined {
+  if (dialect === "anthropic-messages") return undefined;
+  const { reasoning } = body;
+  const effort = body["reasoning_effort"] ?? nested(body, "reasoning", "effort");
+  const isOff = effort === "none" || nested(body, "reasoning", "enabled") === false;
+  const asks = !isOff && (typeof effort === "string" || (typeof reasoning === "object" && reasoning !== null));
+  return asks ? numberField(nested(body, "reasoning", "max_tokens")) ?? thoughtTokensMost : undefined;
+}
+
+/** How many answers the caller asks for; only chat can ask for more than one. */
+const choicesOf = ({ dialect, body }: ClientRequest): number =>
+  (dialect === "openai-chat" ? numberField(body["n"]) ?? 1 : 1);
+
+/** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
+const asksForTools = ({ body: { tools, tool_choice: choice } }: ClientRequest): boolean =>
+  (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
+
+/** Parameters that providers may or may not support, by their declared names, which are those of chat. */
+const declaredParameters = [
+  "tools", "tool_choice", "response_format", "temperature", "top_p", "top_k", "seed", "stop", "frequency_penalty", "presence_penalty",
+  "repetition_penalty", "logit_bias", "logprobs", "top_logprobs", "min_p", "reasoning_effort", "reasoning", "max_tokens",
+  "max_completion_tokens",
+] as const;
+
+/** Parameters that another dialect than chat calls otherwise, by their declared names. */
+const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body) => unknown>>>> = {
+  "anthropic-messages": {
+    stop: (body) => body["stop_sequences"],
+    response_format: (body) => nested(body, "output_config", "format"),
+    reasoning_effort: (body) => nested(body, "output_config", "effort"),
+    reasoning: (body) => body["thinking"],
+  },
+  "openai-responses": {
+    response_format: (body) => nested(body, "text", "format"),
+    max_tokens: (body) => body["max_output_tokens"],
+  },
+};
+
+/** Names of the declared parameters that the request sets. */
+function parametersOf({ dialect, body }: ClientRequest): string[] {
+  const others = otherNames[dialect] ?? {};
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+  return declaredParameters.filter((name) => isSet(name in others ? others[name]?.(body) : body[name]));
+}
+
+const noWishes: readonly string[] = [];
+const formatWish: readonly string[] = ["response_format"];
+
+/** A format of the answer is better kept by those who declare it, but nobody is left out for it (reasoning rule 6). */
+function wishesOf({ dialect, body }: ClientRequest): readonly string[] {
+  const format = dialect === "openai-chat" ? body["response_format"] : otherNames[dialect]?.["response_format"]?.(body);
+  const { type } = Object(format) as { type?: unknown };
+  return type === undefined || type === "text" ? noWishes : formatWish;
+}
+
+/** What a chat-shaped request asks for. */
+export const chatAsks = (request: ClientRequest): RequestAsks => ({
+  stream: request.body["stream"] === true,
+  maxOutputTokens: maxOutputTokensOf(request),
+  thoughtTokens: thoughtTokensOf(request),
+  neededOutputTokens: neededOutputTokensOf(request),
+  choices: choicesOf(request),
+  wishedParameters: wishesOf(request),
+  needsTools: asksForTools(request),
+  parameters: () => parametersOf(request),
+  estimateInputTokens: () => estimateInputTokens(request.text, request.body),
+});
+
+/** Chat-shaped routes serve chat models alone. */
+export function assertServesChat({ id, surface }: CatalogModel): void {
+  if (surface === "chat") return;
+  const message = `The model ${id} does not chat; it serves ${surface}. Call that endpoint, or another model.`;
+  throw new GatewayError("model_unavailable", message, { param: "model" });
+}

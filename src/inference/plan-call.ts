@@ -1,0 +1,152 @@
+import type { LlmKeyCaller } from "../account/keys/caller.ts";
+import { brandHeader } from "../platform/lib/brand.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import type { CatalogModel, CatalogSnapshot } from "./catalog/model.ts";
+import { checkTrace } from "./check-trace.ts";
+import { CredentialChoice } from "./credential-choice.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import type { InferenceCall } from "./inference-call.ts";
+import type { Candidate, LeftOut } from "./routing/candidate.ts";
+import { notServable, planRoute, type RoutePlan } from "./routing/plan-route.ts";
+import { providerFilter } from "./routing/provider-filter.ts";
+import { needsOf } from "./routing/request-needs.ts";
+import { isModelAllowed, resolveModel, type ResolvedModel } from "./routing/resolve-models.ts";
+import type { Session } from "./routing/sticky-sessions.ts";
+import { providerWithAliases } from "./top-level-preferences.ts";
+import { withPrivacy } from "./with-privacy.ts";
+
+/** Who may serve a call, in order. */
+export interface CallPlan {
+  /** Canonical id of the model that was asked for. */
+  requestedModel: string;
+  /** The model that was asked for is a routing preset: whichever member serves is no fallback. */
+  viaRouter: boolean;
+  /** The estimate of the input. */
+  inputTokens: number;
+  /** At least one. */
+  candidates: readonly Candidate[];
+  leftOut: readonly LeftOut[];
+  /** The caller would rather be refused than lose a parameter (`provider.require_parameters`). */
+  losesNothing: boolean;
+}
+
+/** Allow-lists of the key: models that it may not use are refused before anything is planned. */
+function assertModelAllowed({ key }: LlmKeyCaller, model: CatalogModel): void {
+  if (isModelAllowed(key.allowedModels, model)) return;
+  const why = model.router === undefined ? "do not list it" : "list none of its members";
+  throw new GatewayError("forbidden", `This key may not use ${model.id}; its allowed_models ${why}.`, { param: "model" });
+}
+
+/** Backends named by header of which the catalog knows none are a mistake, not a condition that nobody meets. */
+function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): void {
+  const wanted = new Set(names.map((name) => name.toLowerCase()));
+  const known = [...catalog.providers.values()].some(({ id, name }) => wanted.has(id) || wanted.has(name.toLowerCase()));
+  if (known) return;
+  const header = brandHeader("Provider");
+  const message = `${header} names no provider of the catalog: ${names.join(", ")}. GET /providers lists them.`;
+  throw new GatewayError("unknown_provider", message, { param: header });
+}
+
+/** Characters that a model id may have: no catalog has longer ones, and unknown ids are repeated in errors and logs. */
+const modelIdLengthMax = 256;
+
+function assertPlausibleId(id: string): void {
+  if (id.length <= modelIdLengthMax) return;
+  const message = `Model ids have at most ${modelIdLengthMax} characters; this one has ${id.length}.`;
+  throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
+/** The model that an id means to a caller on a surface. Throws `GatewayError` when there is none that it may ask for here. */
+export function modelFor(
+  deps: Pick<InferenceDependencies, "catalog">,
+  { id, caller, assertServes }: Pick<InferenceCall, "caller" | "assertServes"> & { id: string },
+): ResolvedModel {
+  assertPlausibleId(id);
+  const resolved = resolveModel(deps.catalog(), id);
+  assertModelAllowed(caller, resolved.model);
+  assertServes(resolved.model);
+  return resolved;
+}
+
+/** A plan with everything that led to it, whether or not anybody is left to serve. */
+export interface PlanTrail extends RoutePlan {
+  /** Ids as they were asked for, in order. */
+  ids: readonly string[];
+  requestedModel: string;
+  viaRouter: boolean;
+  losesNothing: boolean;
+  inputTokens: number;
+}
+
+/** Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all. */
+export function trailOf(deps: InferenceDependencies, call: InferenceCall): PlanTrail {
+  const { body, asks } = call;
+  checkTrace(body["trace"]);
+  if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
+  const fallbackIds = Array.isArray(body["models"]) ? (body["models"] as string[]) : [];
+  const ids = [...new Set([String(body["model"]), ...fallbackIds])];
+  const resolved = ids.map((id) => modelFor(deps, { ...call, id }));
+  const first = resolved[0];
+  const written = withPrivacy(providerFilter({
+    provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, suffixMinContext: first?.minContext,
+    forcedProviders: call.forcedProviders,
+  }), deps.privacyOf(call.caller));
+  const preferences = call.sort === undefined ? written : { ...written, sort: call.sort };
+  const losesNothing = preferences.requireParameters === true;
+  const inputTokens = asks.estimateInputTokens();
+  const choice = CredentialChoice.of(deps, { workspaceId: call.caller.workspace.id, preferences });
+  const plan = planRoute({
+    models: resolved.map(({ model }) => model),
+    // Which credential is the first to be tried is chosen below.
+    preferences: choice === undefined ? preferences : { ...preferences, allowFallbacks: true },
+    needsTools: asks.needsTools,
+    parameters: losesNothing ? asks.parameters() : [],
+    maxOutputTokens: asks.neededOutputTokens,
+    wishedParameters: asks.wishedParameters,
+    inputTokens,
+    needs: () => needsOf(body),
+    allowedModels: call.caller.key.allowedModels,
+    session: sessionOf(call),
+  }, choice === undefined ? deps : { ...deps, isServable: choice.isServable, hasOwnKey: choice.hasOwnKey });
+  return {
+    ...(choice === undefined ? plan : withCredentials(plan, choice)),
+    ids, losesNothing, inputTokens,
+    requestedModel: first?.model.id ?? "",
+    viaRouter: first?.isRouter === true,
+  };
+}
+
+const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan => ({
+  ...plan,
+  candidates: choice.candidates(plan.candidates),
+  leftOut: [
+    ...plan.leftOut.map((left) => (left.rule === notServable ? { ...left, rule: choice.ruleFor(left.provider) ?? left.rule } : left)),
+    ...choice.platformLeftOut(plan.candidates),
+  ],
+});
+
+/** Plans a call: which candidates may serve it. Throws `GatewayError` when it may not or cannot be served. */
+export function planCall(deps: InferenceDependencies, call: InferenceCall): CallPlan {
+  const trail = trailOf(deps, call);
+  if (trail.candidates.length === 0) throw noRoute(trail);
+  return trail;
+}
+
+/** The session whose provider is to be kept; undefined where the request belongs to none. */
+export const sessionOf = ({ sessionId, caller }: InferenceCall): Session | undefined =>
+  (sessionId === undefined ? undefined : { workspaceId: caller.workspace.id, id: sessionId });
+
+/** Rules whose refusal is a matter of permission (contract: 403 where zero data retention leaves no route). */
+const permissionRules: ReadonlySet<string> = new Set(["zdr", "blocked_providers", "allowed_models"]);
+
+/** What a caller is told whom nobody can serve. */
+export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
+  // The model is served, and will be again: tomorrow, or when the operator allows more.
+  const spent = emptiedBy === "budget_exhausted";
+  const code = spent ? "service_unavailable" : emptiedBy !== undefined && permissionRules.has(emptiedBy) ? "forbidden" : "no_upstream";
+  const rules = [...new Set(leftOut.map(({ rule }) => rule))].join("; ");
+  return new GatewayError(code, `No provider can serve ${ids.join(", ")} under these conditions (left out by: ${rules}).`, {
+    param: "model",
+    metadata: { left_out: leftOut.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) },
+  });
+}

@@ -1,0 +1,240 @@
+import { assert } from "../platform/lib/assert.ts";
+import type { GatewayError } from "../platform/lib/errors.ts";
+import type { FrameSource } from "../platform/lib/frame-source.ts";
+import type { MeteredUsage } from "./canonical/usage.ts";
+import type { StreamRelay } from "./interpret/interpretation.ts";
+import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
+import type { KeepAliveTicker } from "./keep-alive.ts";
+import type { Settled } from "./settle.ts";
+import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
+import { SseDecoder, type SseEvent } from "./upstream/sse-decoder.ts";
+import type { UpstreamResponse } from "./upstream/upstream-client.ts";
+import { UpstreamFailure } from "./upstream/upstream-failure.ts";
+
+/** How a stream ended, for its settlement. */
+export type StreamEnd = "completed" | "cut" | "cancelled";
+
+/** What a relay is given beside what it is made of: see `RelayOptions`. */
+export interface RelayServices {
+  settle(): Promise<Settled>;
+  metadataText(): string;
+}
+
+/** Bytes to events; throws `UpstreamFailure` for what cannot be read. */
+export interface EventDecoder {
+  push(chunk: Uint8Array): SseEvent[];
+  end(): SseEvent[];
+}
+
+/** What a stream is made of, and whom it tells. */
+export interface RelayedStreamOptions {
+  response: UpstreamResponse;
+  /** Finds the events in the bytes, where they are no server-sent events. */
+  decoder: EventDecoder | undefined;
+  /** Makes the relay between the two dialects. */
+  relay(services: RelayServices): StreamRelay;
+  drainOnCancel: boolean;
+  keepAlive: KeepAliveTicker;
+  /** Told once, when the first content has come. */
+  onFirstContent(): void;
+  /** Settles what was metered; called at most once. */
+  settle(metered: MeteredUsage, end: { status: StreamEnd; finishReason: string | null; upstreamId: string | null }): Promise<Settled>;
+  /** JSON text of `service_metadata` for the final frame. */
+  metadataText(settled: Settled): string;
+  /** What the client is told of a failure. */
+  asError(failure: AttemptFailure | unknown): GatewayError;
+  onClosed(): void;
+}
+
+/** Bytes and time that a drained stream may still take after its client has left. */
+const drainChunksMax = 20_000;
+
+/** Characters that may be held back while no content has come. */
+const openingCharactersMax = 4 * 1024 * 1024;
+
+/**
+ * A stream under way, in whichever dialects: pulls from the upstream what the client has room for, asks
+ * the relay what each event is to the client, and settles exactly once, however the stream ends.
+ */
+export class RelayedStream implements FrameSource {
+  private readonly options: RelayedStreamOptions;
+  private readonly decoder: EventDecoder;
+  private readonly relay: StreamRelay;
+  private pending = "";
+  private settlement: Promise<Settled> | undefined;
+  private settled: Settled | undefined;
+  private pulled: Promise<string | undefined> | undefined;
+  private ended = false;
+  private endAwaited = false;
+  private clientGone = false;
+
+  constructor(options: RelayedStreamOptions) {
+    this.options = options;
+    this.decoder = options.decoder ?? new SseDecoder();
+    this.relay = options.relay({ settle: () => this.settleOnce("completed"), metadataText: () => this.metadataText() });
+  }
+
+  /**
+   * Reads up to the first content, before anything is sent to the client. A failure up to here is
+   * returned, so that the next candidate can be tried with nothing lost.
+   */
+  async prime(): Promise<AttemptFailure | undefined> {
+    const { response } = this.options;
+    const { relay } = this;
+    try {
+      while (!relay.hasContent && !this.ended) {
+        await this.consume(await response.next());
+        if (!relay.hasContent && this.pending.length > openingCharactersMax) {
+          throw this.malformed("the stream begins with too much that is no content");
+        }
+      }
+    } catch (error) {
+      // What was charged is the client's: it is told as far as it came, and nobody else is asked.
+      if (this.settled !== undefined) {
+        await this.breakOff(error);
+        return undefined;
+      }
+      response.abort();
+      return failureOf(error, response.status);
+    }
+    if (!this.endAwaited) response.markContent();
+    this.options.onFirstContent();
+    return undefined;
+  }
+
+  /** The next frames; pings while the upstream is silent. */
+  async next(): Promise<string | undefined> {
+    // A client that left before its answer began leaves the upstream to whoever drains it.
+    if (this.clientGone) return undefined;
+    if (this.pulled === undefined) {
+      if (this.pending !== "") return this.take();
+      if (this.ended) return undefined;
+    }
+    // Frames that came while a ping was on its way are still in here, the last ones of the stream too.
+    this.pulled ??= this.pull();
+    const frames = await this.options.keepAlive.until(this.pulled, this.relay.pingFrame);
+    if (frames !== this.relay.pingFrame) this.pulled = undefined;
+    return frames;
+  }
+
+  /** The client has left. */
+  cancel(): void {
+    if (this.clientGone) return;
+    this.clientGone = true;
+    if (this.ended) return;
+    if (this.options.drainOnCancel) void this.drain();
+    else {
+      this.options.response.abort();
+      void this.close("cancelled");
+    }
+  }
+
+  private take(): string {
+    const frames = this.pending;
+    this.pending = "";
+    return frames;
+  }
+
+  private async pull(): Promise<string | undefined> {
+    try {
+      while (this.pending === "" && !this.ended) {
+        const pulled = this.options.response.next();
+        await this.consume(pulled instanceof Promise ? await pulled : pulled);
+      }
+    } catch (error) {
+      await this.breakOff(error);
+    }
+    return this.pending === "" ? undefined : this.take();
+  }
+
+  private async consume(chunk: Uint8Array | undefined): Promise<void> {
+    const { relay } = this;
+    const events = chunk === undefined ? this.decoder.end() : this.decoder.push(chunk);
+    for (const event of events) {
+      if (this.ended) return;
+      const frames = relay.accept(event);
+      this.pending += typeof frames === "string" ? frames : await frames;
+      if (relay.ended) this.end();
+      else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
+    }
+    if (chunk === undefined && !this.ended) await this.finish();
+  }
+
+  private async finish(): Promise<void> {
+    this.pending += await this.relay.finish();
+    this.end();
+  }
+
+  /** After the last finish heartbeats keep a stream open no longer; another choice that begins does. */
+  private noteFinished(finished: boolean): void {
+    this.endAwaited = finished;
+    if (finished) this.options.response.expectEnd();
+    else this.options.response.markContent();
+  }
+
+  private malformed(observation: string): StreamFault {
+    return new StreamFault(malformedAnswer(this.options.response.status, observation));
+  }
+
+  private async breakOff(error: unknown): Promise<void> {
+    this.options.response.abort();
+    if (this.clientGone) return;
+    try {
+      // Every choice has finished: what broke afterwards took nothing from the answer.
+      if (error instanceof UpstreamFailure && this.relay.finished) {
+        await this.finish();
+        return;
+      }
+      await this.settleOnce("cut");
+      this.pending += this.relay.fail(this.options.asError(failureOf(error, this.options.response.status)));
+    } catch (settlementError) {
+      this.pending += this.relay.fail(this.options.asError(settlementError));
+    }
+    this.end();
+  }
+
+  private settleOnce(status: StreamEnd): Promise<Settled> {
+    this.settlement ??= this.settle(status);
+    return this.settlement;
+  }
+
+  private async settle(status: StreamEnd): Promise<Settled> {
+    const { finishReason, upstreamId } = this.relay;
+    this.settled = await this.options.settle(this.relay.metered(), {
+      status: this.clientGone ? "cancelled" : status, finishReason, upstreamId,
+    });
+    return this.settled;
+  }
+
+  private metadataText(): string {
+    assert(this.settled !== undefined, "metadata is asked for after the settlement");
+    return this.options.metadataText(this.settled);
+  }
+
+  private async close(status: StreamEnd): Promise<void> {
+    // A settlement that fails was reported by the settling side; there is nobody left to tell.
+    await this.settleOnce(status).catch(() => undefined);
+    this.end();
+  }
+
+  /** Reads on for the upstream's own usage after the client has left. */
+  private async drain(): Promise<void> {
+    try {
+      await this.pulled;
+      for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
+        await this.consume(await this.options.response.next());
+        this.pending = "";
+      }
+    } catch {
+      // What was delivered until here is what there is to settle.
+    }
+    if (!this.ended) this.options.response.abort();
+    await this.close("cancelled");
+  }
+
+  private end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.options.onClosed();
+  }
+}
