@@ -1,0 +1,29 @@
+import { setPriority } from "node:os";
+import { MissingPart } from "./conversion-error.ts";
+import { convert } from "./convert.ts";
+import type { ConversionReport, ConversionTask } from "./converter-messages.ts";
+import { Recognizer } from "./recognizer.ts";
+
+/**
+ * A process of its own for bytes that nobody vouches for: a decoder that crashes, hangs or is taken over
+ * takes nothing with it. It gets one task at a time over the channel to its parent, and ends with it.
+ */
+const recognizer = new Recognizer();
+
+function report(message: ConversionReport): void {
+  process.send?.(message);
+}
+
+async function work(task: ConversionTask): Promise<void> {
+  try {
+    report(await convert(task, { recognizer, onPage: () => report({ kind: "progress" }) }));
+  } catch (error) {
+    const message = error instanceof Error ? error.stack ?? error.message : String(error);
+    report({ kind: error instanceof MissingPart ? "unfit" : "failed", message });
+  }
+}
+
+// Whoever waits for a chat goes before whoever waits for a scan; 5 of 19 steps leave it a quarter of a busy processor.
+setPriority(5);
+process.on("message", (task: ConversionTask) => void work(task));
+process.on("disconnect", () => process.exit(0));

@@ -1,0 +1,180 @@
+import type { ConversionReport, ConversionTask, PreparedPage } from "./converter-messages.ts";
+import { ConverterProcess } from "./converter-process.ts";
+
+/** How a conversion ended. */
+export type Conversion =
+  | { kind: "converted"; markdown: string; pages: number }
+  /** At least one page is left to be read, as the task asked for. */
+  | { kind: "prepared"; pages: PreparedPage[] }
+  /** The file cannot be converted; `message` is for the caller. */
+  | { kind: "refused"; message: string }
+  /** Nobody is to blame for certain, so that another try may help; `message` is for the log. */
+  | { kind: "failed"; reason: "crashed" | "timed_out" | "busy" | "abandoned"; message: string }
+  /** The installation cannot convert such files; `message` is for the log. */
+  | { kind: "unfit"; message: string };
+
+/** How the pool is built; times in milliseconds. */
+export interface ConverterPoolOptions {
+  /** Path of the script that children run. */
+  script: string;
+  childrenMax: number;
+  /** Files that may wait for a child; further ones are turned away. */
+  waitingMax: number;
+  /** A child that reports nothing for so long is ended. */
+  silenceMs: number;
+  /** A file may take so long altogether. */
+  totalMs: number;
+  /** A child that has nothing to do is kept for so long. */
+  idleMs: number;
+  /** Files after which a child is replaced, since what it took of memory it does not give back. */
+  filesPerChildMax: number;
+  memoryKibMax: number;
+}
+
+interface Job {
+  task: ConversionTask;
+  signal: AbortSignal | undefined;
+  settle(conversion: Conversion): void;
+}
+
+interface Child {
+  process: ConverterProcess;
+  filesDone: number;
+  job: Job | undefined;
+  /** Ends the child: when it is silent for too long, or idle. */
+  timer: ReturnType<typeof setTimeout> | undefined;
+  totalTimer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/**
+ * Child processes that convert files, started when they are needed and ended when they are not. Whatever
+ * a file does to its child, the file's caller gets an answer and the place is free again.
+ */
+export class ConverterPool {
+  private readonly options: ConverterPoolOptions;
+  private readonly children = new Set<Child>();
+  private readonly waiting: Job[] = [];
+  private closed = false;
+
+  constructor(options: ConverterPoolOptions) {
+    this.options = options;
+  }
+
+  /** Children that run, busy or idle. */
+  get childCount(): number {
+    return this.children.size;
+  }
+
+  /** Converts a file as soon as a child is free. A file that waits is given up when its signal says so. */
+  convert(task: ConversionTask, signal?: AbortSignal): Promise<Conversion> {
+    return new Promise((settle) => {
+      if (this.closed || this.waiting.length >= this.options.waitingMax) {
+        settle({ kind: "failed", reason: "busy", message: `${this.waiting.length} files are waiting already` });
+        return;
+      }
+      const job: Job = { task, signal, settle };
+      this.waiting.push(job);
+      signal?.addEventListener("abort", () => this.giveUp(job), { once: true });
+      this.fill();
+    });
+  }
+
+  /** Ends every child; what is under way or waiting is answered as failed. */
+  close(): void {
+    this.closed = true;
+    for (const job of this.waiting.splice(0)) job.settle({ kind: "failed", reason: "abandoned", message: "the gateway ends" });
+    for (const child of this.children) this.end(child, { kind: "failed", reason: "abandoned", message: "the gateway ends" });
+  }
+
+  private giveUp(job: Job): void {
+    const place = this.waiting.indexOf(job);
+    if (place < 0) return;
+    this.waiting.splice(place, 1);
+    job.settle({ kind: "failed", reason: "abandoned", message: "the client has left" });
+  }
+
+  private fill(): void {
+    while (this.waiting.length > 0) {
+      const child = this.freeChild();
+      if (child === undefined) return;
+      this.begin(child, this.waiting.shift() as Job);
+    }
+  }
+
+  private freeChild(): Child | undefined {
+    for (const child of this.children) if (child.job === undefined) return child;
+    return this.children.size < this.options.childrenMax ? this.startChild() : undefined;
+  }
+
+  private startChild(): Child {
+    const { script, memoryKibMax } = this.options;
+    const child: Child = {
+      process: new ConverterProcess({
+        script, memoryKibMax,
+        onReport: (report) => this.onReport(child, report),
+        onExit: (reason) => this.end(child, { kind: "failed", reason: "crashed", message: reason }),
+      }),
+      filesDone: 0, job: undefined, timer: undefined, totalTimer: undefined,
+    };
+    this.children.add(child);
+    return child;
+  }
+
+  private begin(child: Child, job: Job): void {
+    child.job = job;
+    child.totalTimer = this.endAfter(child, this.options.totalMs);
+    this.watchSilence(child);
+    try {
+      child.process.start(job.task);
+    } catch (error) {
+      this.end(child, { kind: "failed", reason: "crashed", message: String(error) });
+    }
+  }
+
+  private watchSilence(child: Child): void {
+    clearTimeout(child.timer);
+    child.timer = this.endAfter(child, this.options.silenceMs);
+  }
+
+  private endAfter(child: Child, ms: number): ReturnType<typeof setTimeout> {
+    return setTimeout(() => this.end(child, { kind: "failed", reason: "timed_out", message: `nothing for ${ms} ms` }), ms);
+  }
+
+  private onReport(child: Child, report: ConversionReport): void {
+    if (!this.children.has(child) || child.job === undefined) return;
+    if (report.kind === "progress") {
+      this.watchSilence(child);
+      return;
+    }
+    if (report.kind === "failed") {
+      this.end(child, { kind: "failed", reason: "crashed", message: report.message });
+      return;
+    }
+    const worn = (child.filesDone += 1) >= this.options.filesPerChildMax;
+    if (worn || report.kind === "unfit") this.end(child, report);
+    else this.finish(child, report);
+  }
+
+  /** Answers a child's job; the child stays for the next one. */
+  private finish(child: Child, conversion: Conversion): void {
+    const { job } = child;
+    clearTimeout(child.timer);
+    clearTimeout(child.totalTimer);
+    child.job = undefined;
+    child.timer = setTimeout(() => this.end(child, conversion), this.options.idleMs);
+    child.timer.unref();
+    job?.settle(conversion);
+    this.fill();
+  }
+
+  /** Ends a child, answers its job, and lets another child take what waits. */
+  private end(child: Child, conversion: Conversion): void {
+    if (!this.children.delete(child)) return;
+    clearTimeout(child.timer);
+    clearTimeout(child.totalTimer);
+    child.process.kill();
+    child.job?.settle(conversion);
+    child.job = undefined;
+    if (!this.closed) this.fill();
+  }
+}

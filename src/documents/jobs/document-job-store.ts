@@ -1,0 +1,133 @@
+import { sql, type Kysely } from "kysely";
+import type { DocumentJob, DocumentJobStatus, NewDocumentJob, ParseFailure } from "./document-job.ts";
+
+/** The table of document jobs. */
+export interface DocumentJobTables {
+  document_jobs: {
+    id: string;
+    workspace_id: string;
+    idempotency_key: string;
+    body_hash: string;
+    created_at_ms: number;
+    ended_at_ms: number | null;
+    status: string;
+    provider: string | null;
+    pages: number | null;
+    failure: string | null;
+    failure_told: number;
+    body: string | null;
+    result: string | null;
+  };
+}
+
+/** What a job is worked off from. */
+export interface TakenJob {
+  workspaceId: string;
+  createdAtMs: number;
+  bodyText: string;
+}
+
+/** How a job has ended; `text` is the provider's answer as it came. */
+export type JobEnd = { endedAtMs: number; providerId: string | null }
+  & ({ kind: "completed"; text: string; pages: number | null } | { kind: "failed"; failure: ParseFailure });
+
+const headColumns = [
+  "id", "workspace_id", "body_hash", "created_at_ms", "status", "provider", "pages", "failure", "failure_told",
+] as const satisfies readonly (keyof DocumentJobTables["document_jobs"])[];
+
+type Head = Pick<DocumentJobTables["document_jobs"], (typeof headColumns)[number]>;
+
+/** The condition of the partial index, in its very words. */
+const underWay = sql<boolean>`status in ('queued', 'running')`;
+
+/** Document jobs at rest. What callers ask for is looked up within their workspace. */
+export class DocumentJobStore {
+  private readonly database: Kysely<DocumentJobTables>;
+
+  constructor(database: Kysely<DocumentJobTables>) {
+    this.database = database;
+  }
+
+  /** Keeps a queued job; false when the workspace has used its key before. */
+  async insert({ id, workspaceId, idempotencyKey, bodyHash, bodyText, createdAtMs }: NewDocumentJob): Promise<boolean> {
+    const inserted = await this.database.insertInto("document_jobs").values({
+      id, workspace_id: workspaceId, idempotency_key: idempotencyKey, body_hash: bodyHash, created_at_ms: createdAtMs, ended_at_ms: null,
+      status: "queued", provider: null, pages: null, failure: null, failure_told: 0, body: bodyText, result: null,
+    }).onConflict((conflict) => conflict.columns(["workspace_id", "idempotency_key"]).doNothing()).returning("id").executeTakeFirst();
+    return inserted !== undefined;
+  }
+
+  /** The workspace's job of a key; undefined when it has none. */
+  async findByKey(workspaceId: string, idempotencyKey: string): Promise<DocumentJob | undefined> {
+    const row = await this.database.selectFrom("document_jobs").select(headColumns)
+      .where("workspace_id", "=", workspaceId).where("idempotency_key", "=", idempotencyKey).executeTakeFirst();
+    return row === undefined ? undefined : jobOf(row);
+  }
+
+  /** A job by its id; undefined when it is gone. */
+  async find(id: string): Promise<DocumentJob | undefined> {
+    const row = await this.database.selectFrom("document_jobs").select(headColumns).where("id", "=", id).executeTakeFirst();
+    return row === undefined ? undefined : jobOf(row);
+  }
+
+  /** The provider's answer to a completed job, as it came; undefined when it is gone. */
+  async resultText(id: string): Promise<string | undefined> {
+    const row = await this.database.selectFrom("document_jobs").select("result").where("id", "=", id).executeTakeFirst();
+    return row?.result ?? undefined;
+  }
+
+  /** Ids and workspaces of all jobs under way, oldest first; those that an earlier process was working on are queued again. */
+  async recover(): Promise<{ id: string; workspaceId: string }[]> {
+    await this.database.updateTable("document_jobs").set({ status: "queued" }).where("status", "=", "running").execute();
+    const rows = await this.database.selectFrom("document_jobs").select(["id", "workspace_id"]).where(underWay).orderBy("id").execute();
+    return rows.map((row) => ({ id: row.id, workspaceId: row.workspace_id }));
+  }
+
+  /** Marks a job under way as running; undefined when it has ended or is gone. */
+  async take(id: string): Promise<TakenJob | undefined> {
+    const row = await this.database.updateTable("document_jobs").set({ status: "running" }).where("id", "=", id).where(underWay)
+      .returning(["workspace_id", "created_at_ms", "body"]).executeTakeFirst();
+    return row === undefined ? undefined : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };
+  }
+
+  /** Ends a job that is under way. Its body is needed again only where it may be tried anew. */
+  async settle(id: string, end: JobEnd): Promise<void> {
+    const outcome = end.kind === "completed"
+      ? { pages: end.pages, result: end.text, body: null }
+      : { failure: JSON.stringify(end.failure), ...(end.failure.final ? { body: null } : {}) };
+    await this.database.updateTable("document_jobs")
+      .set({ status: end.kind, ended_at_ms: end.endedAtMs, provider: end.providerId, ...outcome })
+      .where("id", "=", id).where(underWay).execute();
+  }
+
+  /** Notes that a failure was answered. */
+  async markTold(id: string): Promise<void> {
+    await this.database.updateTable("document_jobs").set({ failure_told: 1 }).where("id", "=", id).execute();
+  }
+
+  /** Queues a failed job for another try; nothing happens to others. */
+  async requeue(id: string): Promise<void> {
+    await this.database.updateTable("document_jobs").set({ status: "queued", failure: null, failure_told: 0, ended_at_ms: null })
+      .where("id", "=", id).where("status", "=", "failed").where("body", "is not", null).execute();
+  }
+
+  /** Deletes at most `limit` jobs that ended before a wall time, and tells how many went. */
+  async deleteEndedBefore({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
+    const rows = await this.database.selectFrom("document_jobs").select("id")
+      .where("ended_at_ms", "<", beforeMs).orderBy("ended_at_ms").limit(limit).execute();
+    if (rows.length > 0) await this.database.deleteFrom("document_jobs").where("id", "in", rows.map(({ id }) => id)).execute();
+    return rows.length;
+  }
+}
+
+const jobOf = (row: Head): DocumentJob => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  bodyHash: row.body_hash,
+  createdAtMs: row.created_at_ms,
+  status: row.status as DocumentJobStatus,
+  providerId: row.provider,
+  pages: row.pages,
+  failure: row.failure === null ? null : (JSON.parse(row.failure) as ParseFailure),
+  failureTold: row.failure_told === 1,
+});

@@ -1,0 +1,134 @@
+import type { Line, Segment } from "./fragment.ts";
+import { boundsOf } from "./fragment.ts";
+
+/** A part of a page that is read in one way: straight down, column after column, or row by row. */
+export type Region =
+  | { kind: "lines"; lines: Segment[] }
+  | { kind: "columns"; columns: Line[][] }
+  | { kind: "table"; rows: string[][]; top: number };
+
+interface Gutter {
+  left: number;
+  right: number;
+}
+
+interface Band {
+  lines: Line[];
+  /** Upright strips without text, all the way down. */
+  gutters: Gutter[];
+}
+
+/** A gutter is at least so wide, as part of the type's size. */
+const gutterWidthMin = 0.5;
+
+/** Rows further apart than so many heights of a row belong to different bands. */
+const bandGapMax = 3.5;
+
+/** Columns of running text have this many words in a segment, and segments that fill so much of their column. */
+const proseWordsMin = 4;
+const proseFillMin = 0.6;
+
+/** The regions of a page, from top to bottom. */
+export function regionsOf(lines: readonly Line[]): Region[] {
+  const regions: Region[] = [];
+  let index = 0;
+  while (index < lines.length) {
+    const band = bandFrom(lines, index);
+    if (band === undefined) {
+      pushLine(regions, lines[index] as Line);
+      index += 1;
+    } else {
+      regions.push(regionOf(band));
+      index += band.lines.length;
+    }
+  }
+  return regions;
+}
+
+/** A line outside of any band is read as a whole, whatever its gaps. */
+function pushLine(regions: Region[], { segments }: Line): void {
+  const line: Segment = { ...boundsOf(segments), text: segments.map(({ text }) => text).join(" ") };
+  const last = regions.at(-1);
+  if (last?.kind === "lines") last.lines.push(line);
+  else regions.push({ kind: "lines", lines: [line] });
+}
+
+/** The lines from one on that have a gutter in common; undefined when they are not enough to tell. */
+function bandFrom(lines: readonly Line[], start: number): Band | undefined {
+  const first = lines[start] as Line;
+  let gutters = gapsOf(first);
+  if (gutters.length === 0) return undefined;
+  const taken = [first];
+  for (let index = start + 1; index < lines.length; index += 1) {
+    const line = lines[index] as Line;
+    const previous = taken.at(-1) as Line;
+    if (line.top - previous.bottom > bandGapMax * (previous.bottom - previous.top)) break;
+    const left = gutters.flatMap((gutter) => withoutText(gutter, line.segments));
+    const killed = gutters.filter((gutter) => !left.some((part) => part.left >= gutter.left && part.right <= gutter.right)).length;
+    if (left.length === 0 || (killed > 0 && (line.segments.length === 1 || killed > gutters.length / 2))) break;
+    taken.push(line);
+    gutters = left;
+  }
+  const band = trimmed({ lines: taken, gutters });
+  return band.lines.filter(({ segments }) => segments.length > 1).length < 2 ? undefined : band;
+}
+
+function gapsOf({ segments }: Line): Gutter[] {
+  return segments.slice(1).map((segment, index) => ({ left: (segments[index] as Segment).right, right: segment.left }));
+}
+
+/** What is left of a gutter beside the text of a row. */
+function withoutText(gutter: Gutter, segments: readonly Segment[]): Gutter[] {
+  let parts = [gutter];
+  for (const { left, right } of segments) {
+    parts = parts.flatMap((part) => (right <= part.left || left >= part.right
+      ? [part]
+      : [{ left: part.left, right: left }, { left: right, right: part.right }]));
+  }
+  const size = Math.max(...segments.map((segment) => segment.size));
+  return parts.filter(({ left, right }) => right - left >= gutterWidthMin * size);
+}
+
+/** Lines at the end that stand in one column alone say nothing of the band, unless its columns are running text. */
+function trimmed(band: Band): Band {
+  if (isProse(band)) return band;
+  let end = band.lines.length;
+  while (end > 0 && (band.lines[end - 1] as Line).segments.length === 1) end -= 1;
+  return { ...band, lines: band.lines.slice(0, end) };
+}
+
+const columnOf = (gutters: readonly Gutter[], { left, right }: Segment): number =>
+  gutters.filter((gutter) => (left + right) / 2 > (gutter.left + gutter.right) / 2).length;
+
+const average = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / Math.max(1, numbers.length);
+
+function isProse({ lines, gutters }: Band): boolean {
+  const columns: Segment[][] = Array.from({ length: gutters.length + 1 }, () => []);
+  for (const { segments } of lines) for (const segment of segments) columns[columnOf(gutters, segment)]?.push(segment);
+  return columns.every((segments) => {
+    if (segments.length === 0) return false;
+    const { left, right } = boundsOf(segments);
+    const words = average(segments.map(({ text }) => text.split(/\s+/).length));
+    return words >= proseWordsMin && average(segments.map((segment) => (segment.right - segment.left) / (right - left))) >= proseFillMin;
+  });
+}
+
+function regionOf(band: Band): Region {
+  const { lines, gutters } = band;
+  if (!isProse(band)) {
+    const rows = lines.map(({ segments }) => {
+      const cells = Array.from({ length: gutters.length + 1 }, () => "");
+      for (const segment of segments) {
+        const column = columnOf(gutters, segment);
+        cells[column] = `${cells[column]} ${segment.text}`.trim();
+      }
+      return cells;
+    });
+    return { kind: "table", rows, top: (lines[0] as Line).top };
+  }
+  const columns = gutters.concat({ left: Infinity, right: Infinity }).map((_, column) => lines.flatMap(({ segments }): Line[] => {
+    const own = segments.filter((segment) => columnOf(gutters, segment) === column);
+    return own.length === 0 ? [] : [{ ...boundsOf(own), segments: own }];
+  }));
+  return { kind: "columns", columns };
+}

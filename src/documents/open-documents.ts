@@ -1,0 +1,78 @@
+import type { Kysely } from "kysely";
+import type { UpstreamClient } from "../inference/upstream/upstream-client.ts";
+import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { Metrics } from "../platform/telemetry/metrics.ts";
+import type { ConverterPoolOptions } from "./converter/converter-pool.ts";
+import { DocumentConverter } from "./converter/document-converter.ts";
+import { documentCredentialLookup, type OwnKeyOf } from "./jobs/document-credential.ts";
+import { DocumentJobRetention } from "./jobs/document-job-retention.ts";
+import { DocumentJobRunner } from "./jobs/document-job-runner.ts";
+import { DocumentJobStore, type DocumentJobTables } from "./jobs/document-job-store.ts";
+import { DocumentJobs } from "./jobs/document-jobs.ts";
+
+/** What works on documents, ready to be started. */
+export interface Documents {
+  converter: DocumentConverter;
+  jobs: DocumentJobs;
+  /** Takes up the jobs that an earlier process has left. */
+  start(): Promise<void>;
+  /** Begins nothing more and lets go of who waits. */
+  drain(): void;
+  stop(): Promise<void>;
+}
+
+/** What documents are worked on with. */
+export interface DocumentParts {
+  database: Kysely<DocumentJobTables>;
+  upstream: UpstreamClient;
+  catalog: () => CatalogSnapshot;
+  ownKeyOf: OwnKeyOf;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** Told of each deletion of old jobs, and whether it went well. */
+  onRetention(ok: boolean): void;
+  /** Changes for tests. */
+  converterPool?: Partial<ConverterPoolOptions> | undefined;
+}
+
+/** Builds what converts files here, and what has documents parsed by providers. Nothing is started. */
+export function openDocuments(
+  { database, upstream, catalog, ownKeyOf, clock, logger, metrics, onRetention, converterPool = {} }: DocumentParts,
+): Documents {
+  const converter = new DocumentConverter({
+    clock, pool: converterPool,
+    onConverted({ format, outcome, durationMs, trouble }) {
+      metrics.conversion(format, outcome).observe(durationMs / 1000);
+      if (trouble !== undefined) logger.warn({ format, outcome, trouble }, "a file could not be converted");
+    },
+  });
+  const store = new DocumentJobStore(database);
+  const credentialOf = documentCredentialLookup({ catalog, ownKeyOf });
+  const runner = new DocumentJobRunner({
+    jobs: store, upstream, credentialOf, clock, onError: (error) => logger.error({ err: error }, "a document job could not be worked on"),
+  });
+  const retention = new DocumentJobRetention({
+    jobs: store, clock,
+    onPurged: () => onRetention(true),
+    onError(error) {
+      onRetention(false);
+      logger.error({ err: error }, "old document jobs could not be deleted");
+    },
+  });
+  return {
+    converter,
+    jobs: new DocumentJobs({ store, runner, credentialOf, clock }),
+    async start() {
+      retention.start();
+      await runner.start();
+    },
+    drain: () => runner.drain(),
+    async stop() {
+      converter.close();
+      await Promise.all([retention.stop(), runner.stop()]);
+    },
+  };
+}
