@@ -1,3 +1,4 @@
+import type { Month } from "./month.ts";
 import { RollingSpend } from "./rolling-spend.ts";
 
 /** What a workspace can spend, in nano-USD, with what is held for requests in flight. */
@@ -10,14 +11,18 @@ export interface WorkspaceAccount {
   /** UTC day number (days since the epoch) that `dayNano` belongs to. */
   day: number;
   dayNano: bigint;
+  /** The month that `freshNano` belongs to. */
+  freshMonth: Month | undefined;
+  /** Everything that was granted into the monthly bucket in that month. */
+  freshNano: bigint;
 }
 
 /** What a key has spent and what is held for its requests in flight. */
 export interface KeyAccount {
   spend: RollingSpend;
+  /** The list price of what its requests asked through callers' own provider keys; absent where nothing ever was. */
+  byok?: RollingSpend;
   heldNano: bigint;
-  /** Wall time of the newest settled request since the start, or the hour of it before; null when there was none. */
-  lastUsedAtMs: number | null;
 }
 
 /** The balances that admission looks at, in memory; the transfers on disk are what they are rebuilt from. */
@@ -28,7 +33,7 @@ export class AccountBook {
   workspace(id: string): WorkspaceAccount {
     let account = this.workspaces.get(id);
     if (account === undefined) {
-      account = { monthlyNano: 0n, topupNano: 0n, heldNano: 0n, usedNano: 0n, day: 0, dayNano: 0n };
+      account = { monthlyNano: 0n, topupNano: 0n, heldNano: 0n, usedNano: 0n, day: 0, dayNano: 0n, freshMonth: undefined, freshNano: 0n };
       this.workspaces.set(id, account);
     }
     return account;
@@ -41,11 +46,40 @@ export class AccountBook {
   key(id: string): KeyAccount {
     let account = this.keys.get(id);
     if (account === undefined) {
-      account = { spend: new RollingSpend(), heldNano: 0n, lastUsedAtMs: null };
+      account = { spend: new RollingSpend(), heldNano: 0n };
       this.keys.set(id, account);
     }
     return account;
   }
+
+  /** What a key asked through callers' own provider keys. */
+  byokSpend(id: string): RollingSpend {
+    return (this.key(id).byok ??= new RollingSpend());
+  }
+}
+
+/** Nano-USD that count against a key's limit within a window, holds aside. */
+export const countedWithin = (
+  { spend, byok }: Pick<KeyAccount, "spend" | "byok">,
+  { windowHours, countsByok, nowMs }: { windowHours: number; countsByok: boolean; nowMs: number },
+): bigint => spend.spentWithin(windowHours, nowMs) + (countsByok && byok !== undefined ? byok.spentWithin(windowHours, nowMs) : 0n);
+
+/** Notes what was granted into the monthly bucket, by the month that it ends with. */
+export function addFresh(account: WorkspaceAccount, { month, amountNano }: { month: Month; amountNano: bigint }): void {
+  // A grant that was made before midnight and stands after it has lapsed already.
+  if (account.freshMonth !== undefined && month < account.freshMonth) return;
+  if (account.freshMonth !== month) account.freshNano = 0n;
+  account.freshMonth = month;
+  account.freshNano += amountNano;
+}
+
+/**
+ * What is left of the monthly credits of older months. The oldest are spent first, so as long as any of them
+ * is left, everything that this month granted is there as well.
+ */
+export function lapsedOf(account: WorkspaceAccount, month: Month): bigint {
+  const lapsed = account.monthlyNano - (account.freshMonth === month ? account.freshNano : 0n);
+  return lapsed > 0n ? lapsed : 0n;
 }
 
 /** Everything a workspace owns, holds included. */

@@ -1,10 +1,13 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/lib/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { AccountBook } from "./account-book.ts";
+import { addFresh, type AccountBook } from "./account-book.ts";
+import { chargeTransferIds } from "./charge-rows.ts";
+import type { GrantTables } from "./grant-store.ts";
+import { monthOf, startOfMonthMs } from "./month.ts";
 import type { Bucket } from "./transfer.ts";
 
-export interface LedgerTables {
+export interface LedgerTables extends GrantTables {
   transfers: {
     id: string;
     debit_account: string;
@@ -16,6 +19,7 @@ export interface LedgerTables {
   };
   ledger_accounts: { id: string; balance_nano: number | bigint };
   key_spend_hours: { key_id: string; workspace_id: string; hour: number; spend_nano: number | bigint; requests: number };
+  key_byok_hours: { key_id: string; hour: number; spend_nano: number | bigint };
 }
 
 /** Reads of the ledger; it is written through the commit queue only. */
@@ -28,8 +32,8 @@ export class LedgerStore {
     this.commits = options.commits;
   }
 
-  /** Fills the book that admission looks at. */
-  async loadInto(book: AccountBook, nowMs: number): Promise<void> {
+  /** Fills the book that admission looks at. What a key's children spent is spent by the key as well. */
+  async loadInto(book: AccountBook, { nowMs, parents }: { nowMs: number; parents: ReadonlyMap<string, string> }): Promise<void> {
     for (const row of await this.database.selectFrom("ledger_accounts").selectAll().execute()) {
       const separator = row.id.lastIndexOf(":");
       const [owner, bucket] = [row.id.slice(0, separator), row.id.slice(separator + 1) as Bucket];
@@ -38,13 +42,26 @@ export class LedgerStore {
       if (bucket === "monthly") account.monthlyNano = BigInt(row.balance_nano);
       else account.topupNano = BigInt(row.balance_nano);
     }
-    await this.loadSpend(book, nowMs);
+    await this.loadFresh(book, nowMs);
+    await this.loadSpend(book, { nowMs, parents });
+    for (const row of await this.database.selectFrom("key_byok_hours").selectAll().orderBy("hour").execute()) {
+      for (const keyId of [row.key_id, parents.get(row.key_id)]) {
+        if (keyId !== undefined) book.byokSpend(keyId).add(row.hour * hourMs, BigInt(row.spend_nano));
+      }
+    }
   }
 
   /** Whether a transfer with this id stands. */
   async transferExists(id: string): Promise<boolean> {
     const row = await this.database.selectFrom("transfers").select("id").where("id", "=", id).executeTakeFirst();
     return row !== undefined;
+  }
+
+  /** The transfers that a charge consists of: one for each bucket that paid, and what stayed uncollected. */
+  async transfersOf(chargeId: string): Promise<{ id: string; from: string; amountNano: bigint; atMs: number }[]> {
+    const rows = await this.database.selectFrom("transfers").selectAll()
+      .where("id", "in", chargeTransferIds(chargeId)).orderBy("id").execute();
+    return rows.map((row) => ({ id: row.id, from: row.debit_account, amountNano: BigInt(row.amount_nano), atMs: row.created_at_ms }));
   }
 
   /** Requests that a key settled in the last 30 days. */
@@ -58,14 +75,21 @@ export class LedgerStore {
     return new Map(rows.map((row) => [row.key_id, Number(row.requests)]));
   }
 
-  private async loadSpend(book: AccountBook, nowMs: number): Promise<void> {
+  private async loadFresh(book: AccountBook, nowMs: number): Promise<void> {
+    const month = monthOf(nowMs);
+    const rows = await this.database.selectFrom("credit_grants").select(["workspace_id", "amount_nano"])
+      .where("granted_at_ms", ">=", startOfMonthMs(month)).where("bucket", "=", "monthly").execute();
+    for (const row of rows) addFresh(book.workspace(row.workspace_id), { month, amountNano: BigInt(row.amount_nano) });
+  }
+
+  private async loadSpend(book: AccountBook, { nowMs, parents }: { nowMs: number; parents: ReadonlyMap<string, string> }): Promise<void> {
     const today = Math.floor(nowMs / dayMs);
     const rows = await this.database.selectFrom("key_spend_hours").selectAll().orderBy("hour").execute();
     for (const row of rows) {
       const spendNano = BigInt(row.spend_nano);
-      const key = book.key(row.key_id);
-      key.spend.add(row.hour * hourMs, spendNano);
-      key.lastUsedAtMs = row.hour * hourMs;
+      book.key(row.key_id).spend.add(row.hour * hourMs, spendNano);
+      const parentId = parents.get(row.key_id);
+      if (parentId !== undefined) book.key(parentId).spend.add(row.hour * hourMs, spendNano);
       const account = book.workspace(row.workspace_id);
       account.usedNano += spendNano;
       if (Math.floor((row.hour * hourMs) / dayMs) !== today) continue;

@@ -12,6 +12,8 @@ function newLedger(): { ledger: Ledger; commits: MemoryCommits; clock: FakeClock
   return { ledger: new Ledger({ book: new AccountBook(), commits, clock }), commits, clock };
 }
 
+const nothing = () => ({ inserts: [], adds: [] });
+
 const outcomeText = (outcome: { ok: boolean; reason?: string }): string => (outcome.ok ? "ok" : outcome.reason ?? "?");
 
 /** Runs one row of a table and answers with its outcome and the balance afterwards. */
@@ -33,7 +35,7 @@ async function runRow({ ledger, clock }: ReturnType<typeof newLedger>, row: stri
       }));
     }
     case "post":
-      return outcomeText(await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: () => [] }));
+      return outcomeText(await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: nothing }));
     case "void":
       return ledger.void(id);
     case "expire":
@@ -116,7 +118,7 @@ describe("ledger tables", () => {
     const { ledger, commits } = newLedger();
     await ledger.credit({ id: "t", workspaceId: "ws", bucket: "topup", amountNano: 100n, kind: "topup", reference: null });
     ledger.reserve({ holdId: "gen_1", workspaceId: "ws", keyId: "key", keyLimit: null, ceilingNano: 50n });
-    const posted = await ledger.post({ holdId: "gen_1", amountNano: 130n, alongside: () => [] });
+    const posted = await ledger.post({ holdId: "gen_1", amountNano: 130n, alongside: nothing });
     expect(posted).toMatchObject({ ok: true, chargedNano: 100n, uncollectedNano: 30n, balanceAfterNano: 0n });
     expect(commits.transferSum("operator:uncollected")).toBe(-30);
     expect(commits.transferSum("operator:revenue")).toBe(130);
@@ -127,7 +129,7 @@ describe("ledger tables", () => {
     await ledger.credit({ id: "t", workspaceId: "ws", bucket: "topup", amountNano: 100n, kind: "topup", reference: null });
     ledger.reserve({ holdId: "gen_1", workspaceId: "ws", keyId: "key", keyLimit: null, ceilingNano: 50n });
     commits.failNext = true;
-    await expect(ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: () => [] })).rejects.toThrow("refused");
+    await expect(ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: nothing })).rejects.toThrow("refused");
     expect(availableOf(ledger.book.workspace("ws"))).toBe(100n);
     expect(ledger.openHoldCount).toBe(0);
   });
@@ -159,7 +161,7 @@ test("random histories never go below zero and always equal the sum of their tra
         if (action.kind === "void") ledger.void(id);
         else {
           commits.failNext = action.kind === "refuse";
-          await ledger.post({ holdId: id, amountNano: BigInt("amount" in action ? action.amount : 10), alongside: () => [] }).catch(() => undefined);
+          await ledger.post({ holdId: id, amountNano: BigInt("amount" in action ? action.amount : 10), alongside: nothing }).catch(() => undefined);
           commits.failNext = false;
         }
       }
@@ -172,4 +174,22 @@ test("random histories never go below zero and always equal the sum of their tra
     expect([...commits.balances().values()].reduce((sum, value) => sum + value, 0)).toBe(0);
     expect(ledger.openHoldCount).toBe(open.length);
   }), { numRuns: 300 });
+});
+
+test("a key's hold, its charge and a refused charge are its parent's as well, down to nothing", async () => {
+  const { ledger, commits, clock } = newLedger();
+  await ledger.credit({ id: "t1", workspaceId: "ws", bucket: "topup", amountNano: 1_000n, kind: "topup", reference: null });
+  const parent = { keyId: "parent", keyLimit: { limitNano: 100n, windowHours: 24 } };
+  const reserve = (holdId: string, keyId: string) =>
+    ledger.reserve({ holdId, workspaceId: "ws", keyId, keyLimit: null, ceilingNano: 70n, parent });
+  const spent = (keyId: string): bigint => ledger.book.key(keyId).spend.spentWithin(24, clock.nowMs());
+  expect([reserve("gen_1", "a"), reserve("gen_2", "b"), reserve("gen_3", "a")]).toMatchObject([
+    { ok: true, heldNano: 70n }, { ok: true, heldNano: 30n }, { ok: false, reason: "key_limit" },
+  ]);
+  expect(ledger.book.key("parent").heldNano).toBe(100n);
+  await ledger.post({ holdId: "gen_1", amountNano: 60n, alongside: nothing });
+  expect([spent("a"), spent("b"), spent("parent"), ledger.book.key("parent").heldNano]).toEqual([60n, 0n, 60n, 30n]);
+  commits.failNext = true;
+  await expect(ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing })).rejects.toThrow("refused");
+  expect([spent("b"), spent("parent"), ledger.book.key("b").heldNano, ledger.book.key("parent").heldNano]).toEqual([0n, 60n, 0n, 0n]);
 });

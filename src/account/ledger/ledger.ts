@@ -1,7 +1,8 @@
 import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import { availableOf, balanceOf, type AccountBook, type WorkspaceAccount } from "./account-book.ts";
+import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type WorkspaceAccount } from "./account-book.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
+import { monthOf } from "./month.ts";
 import { transferRows, bucketAccount, operatorAccounts, type Bucket, type TransferKind } from "./transfer.ts";
 
 /** A spending limit of a key, measured over a rolling window. */
@@ -10,14 +11,24 @@ export interface KeyLimit {
   windowHours: number;
 }
 
-export interface ReserveRequest {
+/** A key that a request is charged to, with its limit. */
+export interface SpendingKey {
+  keyId: string;
+  keyLimit: KeyLimit | null;
+  /** What callers' own provider keys pay counts against the limit, at list price. */
+  countsByok?: boolean;
+}
+
+export interface ReserveRequest extends SpendingKey {
   /** Id of the hold; the generation id. */
   holdId: string;
   workspaceId: string;
-  keyId: string;
-  keyLimit: KeyLimit | null;
+  /** The key that made this one, where one did: the spend counts against its limit too. */
+  parent?: SpendingKey | undefined;
   /** The worst case that the request can reach. */
   ceilingNano: bigint;
+  /** The worst case at list price where the caller's own provider key pays; absent where none may serve. */
+  byokNano?: bigint;
 }
 
 export type ReserveOutcome =
@@ -28,8 +39,10 @@ export interface PostRequest {
   holdId: string;
   /** What the usage costs; more than the hold is charged as far as the balance bears it. */
   amountNano: bigint;
-  /** Rows that are to be committed together with the charge, such as the generation record. */
-  alongside: (posted: PostedCharge) => CommitUnit["inserts"];
+  /** The list price of what the caller's own provider key paid; nothing of it is charged. */
+  byokNano?: bigint;
+  /** What is to be committed together with the charge, such as the generation record and what counts it. */
+  alongside: (posted: PostedCharge) => CommitUnit;
 }
 
 /** A charge as it stands after posting. */
@@ -46,7 +59,11 @@ export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "
 interface Hold {
   workspaceId: string;
   keyId: string;
+  parentKeyId: string | undefined;
   heldNano: bigint;
+  /** What is held of the limits of the key and of the one that made it. */
+  keyHeldNano: bigint;
+  parentHeldNano: bigint;
   reservedAtMs: number;
 }
 
@@ -83,26 +100,30 @@ export class Ledger {
   /** Takes a hold of at most `ceilingNano`, clamped to what is left; refused only when nothing is. */
   reserve(request: ReserveRequest): ReserveOutcome {
     const account = this.book.workspace(request.workspaceId);
-    const key = this.book.key(request.keyId);
     const balanceNano = balanceOf(account);
     if (this.holds.has(request.holdId)) return { ok: false, reason: "exists", balanceNano };
-    let heldNano = request.ceilingNano;
+    let { ceilingNano: heldNano, byokNano = 0n } = request;
     if (heldNano > 0n) {
       const available = availableOf(account);
       if (available <= 0n) return { ok: false, reason: "insufficient_balance", balanceNano };
       if (available < heldNano) heldNano = available;
-      if (request.keyLimit !== null) {
-        const { limitNano, windowHours } = request.keyLimit;
-        const left = limitNano - key.spend.spentWithin(windowHours, this.clock.nowMs()) - key.heldNano;
-        if (left <= 0n) return { ok: false, reason: "key_limit", balanceNano };
-        if (left < heldNano) heldNano = left;
-      }
     }
-    account.heldNano += heldNano;
-    key.heldNano += heldNano;
-    this.holds.set(request.holdId, {
-      workspaceId: request.workspaceId, keyId: request.keyId, heldNano, reservedAtMs: this.clock.monotonicMs(),
-    });
+    for (const key of [request, request.parent]) {
+      if (key === undefined || (heldNano === 0n && (byokNano === 0n || !key.countsByok))) continue;
+      const left = this.leftOf(key);
+      if (left === undefined) continue;
+      if (left <= 0n) return { ok: false, reason: "key_limit", balanceNano };
+      if (left < heldNano) heldNano = left;
+      if (key.countsByok && left < byokNano) byokNano = left;
+    }
+    // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
+    const heldOf = (key: SpendingKey | undefined): bigint => (key?.countsByok && byokNano > heldNano ? byokNano : heldNano);
+    const hold: Hold = {
+      workspaceId: request.workspaceId, keyId: request.keyId, parentKeyId: request.parent?.keyId,
+      heldNano, keyHeldNano: heldOf(request), parentHeldNano: heldOf(request.parent), reservedAtMs: this.clock.monotonicMs(),
+    };
+    this.addHeld(hold, 1n);
+    this.holds.set(request.holdId, hold);
     return { ok: true, heldNano, balanceNano };
   }
 
@@ -125,13 +146,15 @@ export class Ledger {
     };
     const nowMs = this.clock.nowMs();
     const parts = splitOverBuckets(account, chargedNano);
-    this.apply(account, hold, { parts, amountNano: chargedNano, nowMs });
+    const { byokNano = 0n } = request;
+    this.apply(account, hold, { parts, amountNano: chargedNano, byokNano, nowMs });
     try {
-      const rows = chargeRows({ chargeId: request.holdId, ...hold, parts, posted, nowMs });
-      await this.commits.commit({ inserts: [...rows.inserts, ...request.alongside(posted)], adds: rows.adds });
+      const rows = chargeRows({ chargeId: request.holdId, ...hold, parts, posted, byokNano, nowMs });
+      const alongside = request.alongside(posted);
+      await this.commits.commit({ inserts: [...rows.inserts, ...alongside.inserts], adds: [...rows.adds, ...alongside.adds] });
     } catch (error) {
       this.apply(account, hold, {
-        parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano }, amountNano: -chargedNano, nowMs,
+        parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano }, amountNano: -chargedNano, byokNano: -byokNano, nowMs,
       });
       throw error;
     }
@@ -154,16 +177,22 @@ export class Ledger {
   /** Adds credits to a bucket; in force for the very next request once it is durable. */
   async credit(request: {
     id: string; workspaceId: string; bucket: Bucket; amountNano: bigint; kind: TransferKind; reference: string | null;
+    /** What is to be committed together with the transfer. */
+    alongside?: (atMs: number) => CommitUnit["inserts"];
   }): Promise<void> {
+    const atMs = this.clock.nowMs();
     const from = request.kind === "topup" ? operatorAccounts.payments : operatorAccounts.grants;
     const rows = transferRows({
       id: request.id, from, to: bucketAccount(request.workspaceId, request.bucket),
-      amountNano: request.amountNano, kind: request.kind, reference: request.reference, atMs: this.clock.nowMs(),
+      amountNano: request.amountNano, kind: request.kind, reference: request.reference, atMs,
     });
-    await this.commits.commit({ inserts: [rows.insert], adds: rows.adds });
+    await this.commits.commit({ inserts: [rows.insert, ...request.alongside?.(atMs) ?? []], adds: rows.adds });
     const account = this.book.workspace(request.workspaceId);
-    if (request.bucket === "monthly") account.monthlyNano += request.amountNano;
-    else account.topupNano += request.amountNano;
+    if (request.bucket === "topup") account.topupNano += request.amountNano;
+    else {
+      account.monthlyNano += request.amountNano;
+      addFresh(account, { month: monthOf(atMs), amountNano: request.amountNano });
+    }
   }
 
   private release(holdId: string): Hold | undefined {
@@ -171,27 +200,44 @@ export class Ledger {
     if (hold === undefined) return undefined;
     this.holds.delete(holdId);
     if (this.holds.size === 0) for (const resolve of this.onceNoHoldIsOpen.splice(0)) resolve();
-    this.book.workspace(hold.workspaceId).heldNano -= hold.heldNano;
-    this.book.key(hold.keyId).heldNano -= hold.heldNano;
+    this.addHeld(hold, -1n);
     return hold;
+  }
+
+  /** What is left of a key's limit; undefined where it has none. */
+  private leftOf({ keyId, keyLimit, countsByok = false }: SpendingKey): bigint | undefined {
+    if (keyLimit === null) return undefined;
+    const key = this.book.key(keyId);
+    const { limitNano, windowHours } = keyLimit;
+    return limitNano - countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) - key.heldNano;
+  }
+
+  /** Adds a hold to what is held, or with -1 takes it off again. */
+  private addHeld({ workspaceId, keyId, parentKeyId, ...held }: Hold, sign: 1n | -1n): void {
+    this.book.workspace(workspaceId).heldNano += sign * held.heldNano;
+    this.book.key(keyId).heldNano += sign * held.keyHeldNano;
+    if (parentKeyId !== undefined) this.book.key(parentKeyId).heldNano += sign * held.parentHeldNano;
   }
 
   private apply(
     account: WorkspaceAccount,
     hold: Hold,
-    change: { parts: { monthlyNano: bigint; topupNano: bigint }; amountNano: bigint; nowMs: number },
+    change: { parts: { monthlyNano: bigint; topupNano: bigint }; amountNano: bigint; byokNano: bigint; nowMs: number },
   ): void {
     account.monthlyNano -= change.parts.monthlyNano;
     account.topupNano -= change.parts.topupNano;
     account.usedNano += change.amountNano;
     const day = Math.floor(change.nowMs / dayMs);
-    if (account.day !== day) {
+    if (day > account.day) {
       account.day = day;
       account.dayNano = 0n;
     }
-    account.dayNano += change.amountNano;
-    const key = this.book.key(hold.keyId);
-    key.lastUsedAtMs = change.nowMs;
-    key.spend.add(change.nowMs, change.amountNano);
+    // A charge of yesterday that is taken back today is no part of today's sum.
+    if (day === account.day) account.dayNano += change.amountNano;
+    for (const keyId of [hold.keyId, hold.parentKeyId]) {
+      if (keyId === undefined) continue;
+      this.book.key(keyId).spend.add(change.nowMs, change.amountNano);
+      if (change.byokNano !== 0n) this.book.byokSpend(keyId).add(change.nowMs, change.byokNano);
+    }
   }
 }

@@ -4,7 +4,7 @@ import type { InsertStatement, AddStatement } from "../../platform/storage/commi
 export type Bucket = "monthly" | "topup";
 
 /** Why money moved. */
-export type TransferKind = "charge" | "uncollected" | "topup" | "grant" | "bootstrap";
+export type TransferKind = "charge" | "uncollected" | "topup" | "grant" | "bootstrap" | "refund" | "expiry";
 
 /**
  * Every movement goes from one account to another, so all accounts together always sum to zero.
@@ -40,6 +40,14 @@ export const keySpendAdd: AddStatement = {
   table: "key_spend_hours",
   keyColumns: ["key_id", "workspace_id", "hour"],
   sumColumns: ["spend_nano", "requests"],
+};
+
+/** List prices of what callers' own provider keys paid, by key and hour: what `include_byok_in_limit` counts. */
+export const keyByokAdd: AddStatement = {
+  name: "key-byok-hour",
+  table: "key_byok_hours",
+  keyColumns: ["key_id", "hour"],
+  sumColumns: ["spend_nano"],
 };
 
 /** The rows of one movement. */

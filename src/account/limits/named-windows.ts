@@ -17,9 +17,12 @@ export class NamedWindows {
   tryAdd(name: string, { limit, amount = 1 }: { limit: number; amount?: number }): boolean {
     const nowMs = this.clock.nowMs();
     if (nowMs >= this.nextSweepMs) this.sweep(nowMs);
-    let window = this.windows.get(name);
-    if (window === undefined) this.windows.set(name, (window = new SlidingWindow(this.size)));
-    return window.tryAdd(nowMs, limit, amount);
+    return this.windowOf(name).tryAdd(nowMs, limit, amount);
+  }
+
+  /** Counts what came at an earlier wall time, in the order of time, whatever the limit. */
+  restore(name: string, { atMs, amount }: { atMs: number; amount: number }): void {
+    this.windowOf(name).tryAdd(atMs, Infinity, amount);
   }
 
   /** What a window counts, and when the oldest of it leaves. */
@@ -30,6 +33,17 @@ export class NamedWindows {
       count: window?.count(nowMs) ?? 0,
       oldestLeavesInMs: window?.oldestLeavesInMs(nowMs) ?? 0,
     };
+  }
+
+  /** Forgets what was counted under a name. */
+  forget(name: string): void {
+    this.windows.delete(name);
+  }
+
+  private windowOf(name: string): SlidingWindow {
+    let window = this.windows.get(name);
+    if (window === undefined) this.windows.set(name, (window = new SlidingWindow(this.size)));
+    return window;
   }
 
   /** Forgets windows that count nothing any more, so that addresses do not pile up. */

@@ -40,6 +40,11 @@ export class QuotaCounter {
     return this.windows.tryAdd(counter, { limit: quota.requests });
   }
 
+  /** Counts requests of an earlier wall time, the oldest first. */
+  restore(counter: string, { atMs, requests }: { atMs: number; requests: number }): void {
+    this.windows.restore(counter, { atMs, amount: requests });
+  }
+
   /** What is left. */
   stateOf(counter: string, quota: Quota): QuotaState {
     const { count, oldestLeavesInMs } = this.windows.stateOf(counter);

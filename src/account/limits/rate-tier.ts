@@ -28,12 +28,14 @@ const planTiers: Record<PlanId, RateTier> = {
 /** Tiers by plan and kind of request: the contract's table, with the operator's overrides of plans. */
 export class RateTiers {
   private readonly plans: Record<PlanId, RateTier>;
+  private readonly quotas: Partial<Record<PlanId, Quota>> = { go: starterWindow };
 
-  constructor(overrides: Readonly<Record<string, { perMinute?: number | undefined } | undefined>> = {}) {
+  constructor(overrides: Readonly<Record<string, { perMinute?: number | undefined; fiveHour?: number | undefined } | undefined>> = {}) {
     this.plans = { ...planTiers };
     for (const plan of Object.keys(planTiers) as PlanId[]) {
-      const perMinute = overrides[plan]?.perMinute;
+      const { perMinute, fiveHour } = overrides[plan] ?? {};
       if (perMinute !== undefined) this.plans[plan] = { ...planTiers[plan], perMinute };
+      if (fiveHour !== undefined) this.quotas[plan] = { ...starterWindow, requests: fiveHour };
     }
   }
 
@@ -46,6 +48,6 @@ export class RateTiers {
 
   /** The longer window that a key's request counts in beside its tier; undefined where there is none. */
   quotaFor(plan: PlanId, rateClass: RateClass): Quota | undefined {
-    return plan === "go" && rateClass === "paid" ? starterWindow : undefined;
+    return rateClass === "paid" ? this.quotas[plan] : undefined;
   }
 }

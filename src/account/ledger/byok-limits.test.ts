@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { MemoryCommits } from "../../../test/support/memory-commits.ts";
+import { AccountBook } from "./account-book.ts";
+import { Ledger, type SpendingKey } from "./ledger.ts";
+
+const workspaceId = "ws_1";
+const nothing = { inserts: [], adds: [] };
+const key = (keyId: string, limitNano: bigint, countsByok: boolean): SpendingKey =>
+  ({ keyId, keyLimit: { limitNano, windowHours: 24 }, countsByok });
+
+interface Wanted {
+  ceilingNano?: bigint;
+  byokNano?: bigint;
+  parent?: SpendingKey;
+}
+
+function start() {
+  const book = new AccountBook();
+  const commits = new MemoryCommits();
+  const ledger = new Ledger({ book, commits, clock: new FakeClock() });
+  book.workspace(workspaceId).topupNano = 1_000n;
+  let count = 0;
+  return {
+    book, commits, ledger,
+    /** Reserves and tells the hold's id, or why not. */
+    reserve(who: SpendingKey, { ceilingNano = 0n, byokNano = 0n, parent }: Wanted) {
+      const holdId = `gen_${(count += 1)}`;
+      const outcome = ledger.reserve({ holdId, workspaceId, ceilingNano, byokNano, parent, ...who });
+      return outcome.ok ? { holdId, heldNano: outcome.heldNano } : outcome.reason;
+    },
+    post: (holdId: string, amounts: { amountNano?: bigint; byokNano?: bigint }) =>
+      ledger.post({ holdId, amountNano: 0n, alongside: () => nothing, ...amounts }),
+  };
+}
+
+test("a limit that counts own keys holds their worst case and no balance; any other does neither", () => {
+  const { reserve, book } = start();
+  expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
+  expect(book.key("a").heldNano).toBe(60n);
+  expect(book.workspace(workspaceId).heldNano).toBe(0n);
+  expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
+  expect(book.key("a").heldNano).toBe(100n);
+  expect(reserve(key("a", 100n, true), { byokNano: 1n })).toBe("key_limit");
+  expect(reserve(key("b", 1n, false), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
+  expect(book.key("b").heldNano).toBe(0n);
+});
+
+test("of a limit the dearer of both ways is held, since one of them serves", () => {
+  const { reserve, book, ledger } = start();
+  const outcome = reserve(key("a", 100n, true), { ceilingNano: 40n, byokNano: 70n });
+  expect([book.key("a").heldNano, book.workspace(workspaceId).heldNano]).toEqual([70n, 40n]);
+  ledger.void(typeof outcome === "string" ? "" : outcome.holdId);
+  expect([book.key("a").heldNano, book.workspace(workspaceId).heldNano]).toEqual([0n, 0n]);
+});
+
+test("what an own key paid counts against the limit, is no charge, and is written beside the charges", async () => {
+  const { reserve, post, book, commits } = start();
+  const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
+  await post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n });
+  expect([book.key("a").spend.total, book.key("a").byok?.total, book.key("a").heldNano]).toEqual([0n, 90n, 0n]);
+  expect(book.workspace(workspaceId).topupNano).toBe(1_000n);
+  const counted = commits.units.flatMap(({ adds }) => adds).filter(({ statement }) => statement.name === "key-byok-hour");
+  expect(counted.map(({ sums }) => sums)).toEqual([[90]]);
+  expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
+  expect(book.key("a").heldNano).toBe(10n);
+  // Another limit of the same key that does not count them has everything left.
+  expect(reserve(key("a", 100n, false), { ceilingNano: 90n })).toMatchObject({ heldNano: 90n });
+});
+
+test("a child's own keys count where its parent's limit counts them", async () => {
+  const { reserve, post, book } = start();
+  const parent = key("parent", 100n, true);
+  const child = key("child", 1n, false);
+  const outcome = reserve(child, { byokNano: 60n, parent });
+  expect([book.key("child").heldNano, book.key("parent").heldNano]).toEqual([0n, 60n]);
+  await post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 100n });
+  expect(reserve(child, { byokNano: 60n, parent })).toBe("key_limit");
+});
+
+test("what the database refused does not count", async () => {
+  const { reserve, post, book, commits } = start();
+  const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
+  commits.failNext = true;
+  await expect(post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n })).rejects.toThrow();
+  expect([book.key("a").byok?.total, book.key("a").heldNano]).toEqual([0n, 0n]);
+});

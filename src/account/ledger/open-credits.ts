@@ -1,0 +1,40 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import type { Workspace } from "../workspaces/workspace.ts";
+import { GrantStore, type GrantTables } from "./grant-store.ts";
+import { Grants } from "./grants.ts";
+import type { Ledger } from "./ledger.ts";
+import { MonthlyCredits } from "./monthly-credits.ts";
+import { Withdrawals } from "./withdrawals.ts";
+
+/** What an operator settled of a plan's credits. */
+export type PlanCredits = Readonly<Record<string, { monthlyCreditsNanoUsd?: bigint | undefined } | undefined>>;
+
+/** Credits that come and go without a request. */
+export interface Credits {
+  grants: Grants;
+  grantStore: GrantStore;
+  withdrawals: Withdrawals;
+  monthlyCredits: MonthlyCredits;
+}
+
+/** Builds it; `monthlyCredits` is to be run before the first request, and then every minute. */
+export function openCredits(options: {
+  database: Kysely<GrantTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  ledger: Ledger;
+  plans: PlanCredits;
+  workspaces(): readonly Workspace[];
+  onError(error: unknown): void;
+}): Credits {
+  const { database, commits, clock, ledger, plans } = options;
+  const grantStore = new GrantStore({ database, commits });
+  const grants = new Grants({ ledger, store: grantStore });
+  const withdrawals = new Withdrawals({ book: ledger.book, commits, clock });
+  const monthlyCredits = new MonthlyCredits({
+    ...options, grants, grantStore, withdrawals, creditsOf: (plan) => plans[plan]?.monthlyCreditsNanoUsd ?? 0n,
+  });
+  return { grants, grantStore, withdrawals, monthlyCredits };
+}

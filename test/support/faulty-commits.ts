@@ -1,0 +1,40 @@
+import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
+
+/** The process ended while a commit was under way; whether the commit stands is another matter. */
+export class CrashedError extends Error {
+  override name = "CrashedError";
+}
+
+/** What the next commit meets: a database that works, one that refuses, or a crash before or after it stands. */
+export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
+
+/** A commit queue whose next commit can fail in each way that commits fail in. */
+export class FaultyCommits implements CommitQueue {
+  next: CommitFate = "works";
+  private readonly commits: CommitQueue;
+
+  constructor(commits: CommitQueue) {
+    this.commits = commits;
+  }
+
+  get pendingCount(): number {
+    return this.commits.pendingCount;
+  }
+
+  get stalled(): boolean {
+    return this.commits.stalled;
+  }
+
+  async commit(unit: CommitUnit): Promise<void> {
+    const fate = this.next;
+    this.next = "works";
+    if (fate === "refused") throw new Error("the database refused");
+    if (fate === "crash-before") throw new CrashedError();
+    await this.commits.commit(unit);
+    if (fate === "crash-after") throw new CrashedError();
+  }
+
+  flush(): Promise<void> {
+    return this.commits.flush();
+  }
+}
