@@ -1,0 +1,141 @@
+import type { Kysely } from "kysely";
+import type { Month } from "../ledger/month.ts";
+import type { Buyer, Order, OrderKind, OrderState } from "./order.ts";
+import type { OrderRow, PaymentTables } from "./payment-tables.ts";
+
+const fromRow = (row: OrderRow): Order => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  live: row.live === 1,
+  kind: row.kind as OrderKind,
+  state: row.state as OrderState,
+  failure: row.failure,
+  createdAtMs: row.created_at_ms,
+  createdBy: row.created_by,
+  buyer: JSON.parse(row.buyer) as Buyer,
+  creditCents: row.credit_cents,
+  feeCents: row.fee_cents,
+  chargeCents: row.credit_cents + row.fee_cents,
+  currency: row.currency,
+  customerId: row.customer_id,
+  paymentMethodId: row.payment_method_id,
+  sessionId: row.session_id,
+  paymentIntentId: row.payment_intent_id,
+  month: row.month === null || row.month_sequence === null ? null : { name: row.month as Month, sequence: row.month_sequence },
+});
+
+const toRow = (order: Order): OrderRow => ({
+  id: order.id,
+  workspace_id: order.workspaceId,
+  live: order.live ? 1 : 0,
+  kind: order.kind,
+  state: order.state,
+  failure: order.failure,
+  created_at_ms: order.createdAtMs,
+  created_by: order.createdBy,
+  buyer: JSON.stringify(order.buyer),
+  credit_cents: order.creditCents,
+  fee_cents: order.feeCents,
+  currency: order.currency,
+  customer_id: order.customerId,
+  payment_method_id: order.paymentMethodId,
+  session_id: order.sessionId,
+  payment_intent_id: order.paymentIntentId,
+  month: order.month?.name ?? null,
+  month_sequence: order.month?.sequence ?? null,
+});
+
+/** Orders, and who workspaces are to the provider. An order's amounts never change. */
+export class OrderStore {
+  private readonly database: Kysely<PaymentTables>;
+
+  constructor(database: Kysely<PaymentTables>) {
+    this.database = database;
+  }
+
+  /** Rejects with a unique violation for a second open automatic order, and for a number that its month has already. */
+  async insert(order: Order): Promise<void> {
+    await this.database.insertInto("payment_orders").values(toRow(order)).execute();
+  }
+
+  /** The order with this id, whoever owns it. */
+  async find(id: string): Promise<Order | undefined> {
+    const row = await this.database.selectFrom("payment_orders").selectAll().where("id", "=", id).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** The order that was paid, or is to be paid, by this payment. */
+  async findByPaymentIntent(paymentIntentId: string): Promise<Order | undefined> {
+    const row = await this.database.selectFrom("payment_orders").selectAll("payment_orders")
+      .leftJoin("payment_receipts", "payment_receipts.order_id", "payment_orders.id")
+      .where((where) => where.or([
+        where("payment_orders.payment_intent_id", "=", paymentIntentId),
+        where("payment_receipts.payment_intent_id", "=", paymentIntentId),
+      ])).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Orders of a workspace, the newest first. */
+  async list({ workspaceId, limit }: { workspaceId: string; limit: number }): Promise<Order[]> {
+    const rows = await this.database.selectFrom("payment_orders").selectAll().where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(limit).execute();
+    return rows.map(fromRow);
+  }
+
+  /** Automatic orders that nobody knows the end of. */
+  async openAutomatic(live: boolean): Promise<Order[]> {
+    const rows = await this.database.selectFrom("payment_orders").selectAll()
+      .where("kind", "=", "automatic").where("state", "=", "open").where("live", "=", live ? 1 : 0).execute();
+    return rows.map(fromRow);
+  }
+
+  /** Automatic orders of a workspace that count in a month. */
+  async automaticIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<Order[]> {
+    const rows = await this.database.selectFrom("payment_orders").selectAll()
+      .where("workspace_id", "=", workspaceId).where("month", "=", month).execute();
+    return rows.map(fromRow);
+  }
+
+  /** When the oldest order was made; undefined where there is none. */
+  async oldestMs(): Promise<number | undefined> {
+    const row = await this.database.selectFrom("payment_orders")
+      .select(({ fn }) => fn.min("created_at_ms").as("oldest")).executeTakeFirst();
+    return row?.oldest ?? undefined;
+  }
+
+  async setSession(id: string, sessionId: string): Promise<void> {
+    await this.database.updateTable("payment_orders").set({ session_id: sessionId }).where("id", "=", id).execute();
+  }
+
+  async setPaymentIntent(id: string, paymentIntentId: string): Promise<void> {
+    await this.database.updateTable("payment_orders").set({ payment_intent_id: paymentIntentId }).where("id", "=", id).execute();
+  }
+
+  /** Ends an open order without a payment; one that was paid meanwhile stays so. Tells whether it was open. */
+  async end(id: string, { state, failure }: { state: "failed" | "expired"; failure: string | null }): Promise<boolean> {
+    const { numUpdatedRows } = await this.database.updateTable("payment_orders").set({ state, failure })
+      .where("id", "=", id).where("state", "=", "open").executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Whatever it was before: the money is there. */
+  async setPaid(id: string, paymentIntentId: string): Promise<void> {
+    await this.database.updateTable("payment_orders").set({ state: "paid", failure: null, payment_intent_id: paymentIntentId })
+      .where("id", "=", id).execute();
+  }
+
+  /** The provider's id of a workspace; undefined before its first order. */
+  async customerOf({ workspaceId, live }: { workspaceId: string; live: boolean }): Promise<string | undefined> {
+    const row = await this.database.selectFrom("payment_customers").select("customer_id")
+      .where("workspace_id", "=", workspaceId).where("live", "=", live ? 1 : 0).executeTakeFirst();
+    return row?.customer_id;
+  }
+
+  /** Keeps it; the first one stands. */
+  async keepCustomer(customer: { workspaceId: string; live: boolean; customerId: string; createdAtMs: number }): Promise<void> {
+    await this.database.insertInto("payment_customers").values({
+      workspace_id: customer.workspaceId, live: customer.live ? 1 : 0, customer_id: customer.customerId,
+      created_at_ms: customer.createdAtMs,
+    }).onConflict((conflict) => conflict.doNothing()).execute();
+  }
+}
