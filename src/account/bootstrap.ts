@@ -47,7 +47,7 @@ const bootstrapTransferId = "txn_bootstrap_credits";
 export async function bootstrap(
   deps: BootstrapDependencies,
   { settings, existing, hasKeys }: { settings: BootstrapSettings; existing: readonly Workspace[]; hasKeys: boolean },
-): Promise<{ mintFirstKey: () => Promise<string | undefined> }> {
+): Promise<{ firstWorkspaceId: string; mintFirstKey: () => Promise<string | undefined> }> {
   const workspace = existing[0] ?? await createFirstWorkspace(deps, settings.plan);
   if (settings.llmKey !== undefined && !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))) {
     await deps.minter.mint({ workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId }, settings.llmKey);
@@ -56,6 +56,7 @@ export async function bootstrap(
   if (settings.creditsNanoUsd !== undefined) await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
   const wantsFirstKey = settings.llmKey === undefined && !hasKeys;
   return {
+    firstWorkspaceId: workspace.id,
     mintFirstKey: async () => {
       if (!wantsFirstKey) return undefined;
       return (await deps.minter.mint({ workspaceId: workspace.id, name: "First key", creatorUserId: bootstrapUserId })).secret;

@@ -1,8 +1,9 @@
 import { brand } from "../../platform/lib/brand.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
-import type { Credential } from "./caller.ts";
+import { isLive, type Credential, type LlmKeyCaller } from "./caller.ts";
 import type { LlmKey } from "./llm-key.ts";
 import type { ManagementKey } from "./management-key.ts";
+import { CredentialUses } from "./credential-uses.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 
 /**
@@ -10,10 +11,14 @@ import type { SecretHasher } from "./secret-hasher.ts";
  * keyed hash and one look-up, and never the database. A change replaces the record as a whole.
  */
 export class CredentialDirectory {
+  /** When each of them was used last. */
+  readonly uses = new CredentialUses();
   private readonly hasher: SecretHasher;
   private readonly workspaces = new Map<string, Workspace>();
   private readonly byHash = new Map<string, Credential>();
   private readonly hashById = new Map<string, string>();
+  /** Ids of the keys that a key has made. */
+  private readonly childIds = new Map<string, Set<string>>();
 
   constructor(hasher: SecretHasher) {
     this.hasher = hasher;
@@ -27,11 +32,39 @@ export class CredentialDirectory {
     return this.byHash.get(this.hasher.hash(secret));
   }
 
+  /** The LLM key with this record id, as long as requests may be made with it: neither revoked nor disabled nor expired. */
+  liveLlmKey(id: string, nowMs: number): LlmKeyCaller | undefined {
+    const credential = this.byHash.get(this.hashById.get(id) ?? "");
+    return credential?.kind === "llm-key" && isLive(credential, nowMs) ? credential : undefined;
+  }
+
+  /** The LLM key whose stored hash this is, whatever its state; undefined when there is none or it was deleted. */
+  llmKeyByHash(hash: string): LlmKey | undefined {
+    const credential = this.byHash.get(hash);
+    return credential?.kind === "llm-key" ? credential.key : undefined;
+  }
+
+  /** The LLM key with this record id, whatever its state; undefined when there is none or it was deleted. */
+  llmKeyById(id: string): LlmKey | undefined {
+    return this.llmKeyByHash(this.hashById.get(id) ?? "");
+  }
+
+  /** The management key with this record id, unless it was revoked. */
+  managementKeyById(id: string): ManagementKey | undefined {
+    const credential = this.byHash.get(this.hashById.get(id) ?? "");
+    return credential?.kind === "management-key" ? credential.key : undefined;
+  }
+
   putWorkspace(workspace: Workspace): void {
     this.workspaces.set(workspace.id, workspace);
     for (const [hash, credential] of this.byHash) {
       if (credential.workspace.id === workspace.id) this.byHash.set(hash, { ...credential, workspace });
     }
+  }
+
+  /** Every workspace, those without keys as well. */
+  allWorkspaces(): Workspace[] {
+    return [...this.workspaces.values()];
   }
 
   workspace(id: string): Workspace | undefined {
@@ -40,7 +73,22 @@ export class CredentialDirectory {
 
   putLlmKey(key: LlmKey): void {
     const workspace = this.workspaces.get(key.workspaceId);
-    if (workspace !== undefined) this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
+    if (workspace === undefined) return;
+    const { parentKeyId } = key;
+    if (parentKeyId === undefined) this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
+    else {
+      const parent = this.llmKeyById(parentKeyId);
+      // A child whose parent was deleted is dead, whatever its own row says.
+      if (parent === undefined) return;
+      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace, parent });
+      this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
+    }
+    for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
+  }
+
+  /** The keys that a key has made and that were not deleted. */
+  childrenOf(id: string): LlmKey[] {
+    return [...this.childIds.get(id) ?? []].flatMap((childId) => this.llmKeyById(childId) ?? []);
   }
 
   putManagementKey(key: ManagementKey): void {
@@ -48,15 +96,22 @@ export class CredentialDirectory {
     if (workspace !== undefined) this.replace(key.id, key.hash, { kind: "management-key", key, workspace });
   }
 
-  /** Forgets a credential; its next request is refused. */
+  /** Forgets a credential, and the keys that it made; their next requests are refused. */
   remove(id: string): void {
+    this.childIds.get(this.llmKeyById(id)?.parentKeyId ?? "")?.delete(id);
+    for (const childId of this.childIds.get(id) ?? []) this.forget(childId);
+    this.childIds.delete(id);
+    this.forget(id);
+  }
+
+  private forget(id: string): void {
     const hash = this.hashById.get(id);
     if (hash !== undefined) this.byHash.delete(hash);
     this.hashById.delete(id);
   }
 
   private replace(id: string, hash: string, credential: Credential): void {
-    this.remove(id);
+    this.forget(id);
     this.hashById.set(id, hash);
     this.byHash.set(hash, credential);
   }

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { LimitReset, LlmKey } from "./llm-key.ts";
+import type { LimitReset, LlmKey, LlmKeyChanges } from "./llm-key.ts";
 
 interface LlmKeyRow {
   id: string;
@@ -20,6 +20,7 @@ interface LlmKeyRow {
   allowed_models: string | null;
   allowed_endpoints: string | null;
   creator_user_id: string;
+  parent_key_id: string | null;
 }
 
 export interface LlmKeyTables {
@@ -49,6 +50,18 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
   creatorUserId: row.creator_user_id,
+  ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
+});
+
+/** Columns of the fields that are changed; what is not named stays as it stands, whoever wrote it last. */
+const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
+  ...(changes.name === undefined ? {} : { name: changes.name }),
+  ...(changes.disabled === undefined ? {} : { disabled: changes.disabled ? 1 : 0 }),
+  ...(changes.expiresAtMs === undefined ? {} : { expires_at_ms: changes.expiresAtMs }),
+  ...(changes.limitNanoUsd === undefined ? {} : { limit_nano: changes.limitNanoUsd === null ? null : Number(changes.limitNanoUsd) }),
+  ...(changes.limitReset === undefined ? {} : { limit_reset: changes.limitReset }),
+  ...(changes.includeByokInLimit === undefined ? {} : { include_byok_in_limit: changes.includeByokInLimit ? 1 : 0 }),
+  ...(changes.rateLimitPerMinute === undefined ? {} : { rate_limit_per_minute: changes.rateLimitPerMinute }),
 });
 
 /** LLM keys at rest. Deleted keys stay as rows, so that old charges can still be explained. */
@@ -59,10 +72,18 @@ export class LlmKeyStore {
     this.database = database;
   }
 
-  /** Every key that was not deleted, of all workspaces: what the directory is filled from. */
+  /** Every key that was not deleted, of all workspaces, the oldest first, so that parents come before their children. */
   async loadAll(): Promise<LlmKey[]> {
-    const rows = await this.database.selectFrom("llm_keys").selectAll().where("deleted_at_ms", "is", null).execute();
+    const rows = await this.database.selectFrom("llm_keys").selectAll().where("deleted_at_ms", "is", null)
+      .orderBy("created_at_ms").orderBy("id").execute();
     return rows.map(fromRow);
+  }
+
+  /** The parent's id of every key that another one made, deleted or not: their spend counts on. */
+  async loadParents(): Promise<Map<string, string>> {
+    const rows = await this.database.selectFrom("llm_keys").select(["id", "parent_key_id"])
+      .where("parent_key_id", "is not", null).execute();
+    return new Map(rows.map((row) => [row.id, row.parent_key_id ?? ""]));
   }
 
   /** The keys of one workspace, newest first. */
@@ -72,6 +93,13 @@ export class LlmKeyStore {
     if (!options.includeDisabled) query = query.where("disabled", "=", 0);
     const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
     return rows.map(fromRow);
+  }
+
+  /** Name and creator of every key that a workspace ever had: charges of deleted keys are explained, too. */
+  async creators(workspaceId: string): Promise<Map<string, { name: string; creatorUserId: string }>> {
+    const rows = await this.database.selectFrom("llm_keys").select(["id", "name", "creator_user_id"])
+      .where("workspace_id", "=", workspaceId).execute();
+    return new Map(rows.map((row) => [row.id, { name: row.name, creatorUserId: row.creator_user_id }]));
   }
 
   /** Whether a key with this hash was ever made, deleted or not. */
@@ -105,6 +133,37 @@ export class LlmKeyStore {
       allowed_models: listText(key.allowedModels),
       allowed_endpoints: listText(key.allowedEndpoints),
       creator_user_id: key.creatorUserId,
+      parent_key_id: key.parentKeyId ?? null,
     }).execute();
+  }
+
+  /** The key as it stands; undefined when there is none or it was deleted. */
+  async find(id: string): Promise<LlmKey | undefined> {
+    const row = await this.database.selectFrom("llm_keys").selectAll()
+      .where("id", "=", id).where("deleted_at_ms", "is", null).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Changes some fields and gives the key as it stands then; undefined when there is none or it was deleted. */
+  async change(id: string, { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number }): Promise<LlmKey | undefined> {
+    const row = await this.database.updateTable("llm_keys").set({ ...changedColumns(changes), updated_at_ms: nowMs })
+      .where("id", "=", id).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted. */
+  async rotate(
+    id: string, { oldHash, hash, label, nowMs }: { oldHash: string; hash: string; label: string; nowMs: number },
+  ): Promise<LlmKey | undefined> {
+    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs })
+      .where("id", "=", id).where("hash", "=", oldHash).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Deletes a key softly, with the keys that it made: they are never loaded again, and their rows explain old charges. */
+  async remove(id: string, nowMs: number): Promise<void> {
+    await this.database.updateTable("llm_keys").set({ deleted_at_ms: nowMs })
+      .where((where) => where.or([where("id", "=", id), where("parent_key_id", "=", id)]))
+      .where("deleted_at_ms", "is", null).execute();
   }
 }

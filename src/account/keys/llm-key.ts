@@ -31,7 +31,14 @@ export interface LlmKey {
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
   creatorUserId: string;
+  /** The key that made this one, within whose limits it stays; absent where no key did. */
+  parentKeyId?: string;
 }
+
+/** Fields of a key that its owner may change later (contract: PATCH /keys/{hash}); absent ones stay as they are. */
+export type LlmKeyChanges = Partial<Pick<
+  LlmKey, "name" | "disabled" | "includeByokInLimit" | "limitNanoUsd" | "limitReset" | "rateLimitPerMinute" | "expiresAtMs"
+>>;
 
 /** First and last characters of a secret, enough to recognise it and too little to use it. */
 export const maskSecret = (secret: string, prefix: string): string =>

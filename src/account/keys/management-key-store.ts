@@ -70,4 +70,25 @@ export class ManagementKeyStore {
       revocation_reason: key.revocationReason,
     }).execute();
   }
+
+  /** The keys of one workspace, newest first; revoked ones and those that expired before `nowMs` only on demand. */
+  async list(workspaceId: string, { includeInvalid, nowMs }: { includeInvalid: boolean; nowMs: number }): Promise<ManagementKey[]> {
+    let query = this.database.selectFrom("management_keys").selectAll().where("workspace_id", "=", workspaceId);
+    if (!includeInvalid) {
+      query = query.where("revoked_at_ms", "is", null)
+        .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]));
+    }
+    const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
+    return rows.map(fromRow);
+  }
+
+  /** Revokes a key of a workspace; false when it has none with this id that is not revoked yet. */
+  async revoke(
+    { workspaceId, id, reason, nowMs }: { workspaceId: string; id: string; reason: string | null; nowMs: number },
+  ): Promise<boolean> {
+    const row = await this.database.updateTable("management_keys").set({ revoked_at_ms: nowMs, revocation_reason: reason })
+      .where("id", "=", id).where("workspace_id", "=", workspaceId).where("revoked_at_ms", "is", null)
+      .returning("id").executeTakeFirst();
+    return row !== undefined;
+  }
 }

@@ -15,3 +15,12 @@ export interface ManagementKey {
   revokedAtMs: number | null;
   revocationReason: string | null;
 }
+
+/** What has become of a management key. */
+export type ManagementKeyStatus = "active" | "expired" | "revoked";
+
+/** The state of a key at a wall time in milliseconds. */
+export function managementKeyStatus({ revokedAtMs, expiresAtMs }: ManagementKey, nowMs: number): ManagementKeyStatus {
+  if (revokedAtMs !== null) return "revoked";
+  return expiresAtMs !== null && expiresAtMs <= nowMs ? "expired" : "active";
+}

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { assert } from "../../platform/lib/assert.ts";
-import { isPlanId } from "./plan.ts";
+import { isPlanId, type PlanId } from "./plan.ts";
 import type { Workspace } from "./workspace.ts";
 
 interface WorkspaceRow {
@@ -8,6 +8,9 @@ interface WorkspaceRow {
   name: string;
   plan: string;
   created_at_ms: number;
+  owner_user_id: string | null;
+  organization_id: string | null;
+  blocked_at_ms: number | null;
 }
 
 export interface WorkspaceTables {
@@ -16,8 +19,20 @@ export interface WorkspaceTables {
 
 function fromRow(row: WorkspaceRow): Workspace {
   assert(isPlanId(row.plan), `workspace ${row.id} has the unknown plan ${row.plan}`);
-  return { id: row.id, name: row.name, plan: row.plan, createdAtMs: row.created_at_ms };
+  return {
+    id: row.id, name: row.name, plan: row.plan, createdAtMs: row.created_at_ms,
+    ...(row.owner_user_id === null ? {} : { ownerUserId: row.owner_user_id }),
+    ...(row.organization_id === null ? {} : { organizationId: row.organization_id }),
+    ...(row.blocked_at_ms === null ? {} : { blocked: true }),
+  };
 }
+
+/** The row of a workspace, for whoever writes it together with other rows. */
+export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
+  id: workspace.id, name: workspace.name, plan: workspace.plan, created_at_ms: workspace.createdAtMs,
+  owner_user_id: workspace.ownerUserId ?? null, organization_id: workspace.organizationId ?? null,
+  blocked_at_ms: null,
+});
 
 /** Workspaces at rest. */
 export class WorkspaceStore {
@@ -34,8 +49,14 @@ export class WorkspaceStore {
   }
 
   async insert(workspace: Workspace): Promise<void> {
-    await this.database.insertInto("workspaces").values({
-      id: workspace.id, name: workspace.name, plan: workspace.plan, created_at_ms: workspace.createdAtMs,
-    }).execute();
+    await this.database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+  }
+
+  async setPlan(id: string, plan: PlanId): Promise<void> {
+    await this.database.updateTable("workspaces").set({ plan }).where("id", "=", id).execute();
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    await this.database.updateTable("workspaces").set({ name }).where("id", "=", id).execute();
   }
 }

@@ -7,4 +7,10 @@ export interface Workspace {
   name: string;
   plan: PlanId;
   createdAtMs: number;
+  /** Whose personal workspace it is; absent for those of organisations, and for the first one until it is claimed. */
+  ownerUserId?: string;
+  /** The organisation that it belongs to, where it does. */
+  organizationId?: string;
+  /** Its owner is shut out, or it was closed: none of its credentials is let in. */
+  blocked?: true;
 }

@@ -1,0 +1,39 @@
+import type { Kysely } from "kysely";
+
+/** A workspace's data key at rest, wrapped by a master key. */
+export interface WrappedDataKey {
+  /** Hexadecimal id that sealed texts name. */
+  id: string;
+  workspaceId: string;
+  /** As `envelope.ts` writes it. */
+  wrapped: string;
+}
+
+/** Rows of data keys. */
+export interface DataKeyTables {
+  workspace_data_keys: { id: string; workspace_id: string; wrapped: string; created_at_ms: number };
+}
+
+/** Data keys at rest, one a workspace. */
+export class DataKeyStore {
+  private readonly database: Kysely<DataKeyTables>;
+
+  constructor(database: Kysely<DataKeyTables>) {
+    this.database = database;
+  }
+
+  async loadAll(): Promise<WrappedDataKey[]> {
+    const rows = await this.database.selectFrom("workspace_data_keys").selectAll().execute();
+    return rows.map(({ id, workspace_id: workspaceId, wrapped }) => ({ id, workspaceId, wrapped }));
+  }
+
+  async insert({ id, workspaceId, wrapped }: WrappedDataKey, nowMs: number): Promise<void> {
+    await this.database.insertInto("workspace_data_keys")
+      .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs }).execute();
+  }
+
+  /** Replaces what a data key is wrapped in, unless another has done so meanwhile. */
+  async rewrap(id: string, { from, to }: { from: string; to: string }): Promise<void> {
+    await this.database.updateTable("workspace_data_keys").set({ wrapped: to }).where("id", "=", id).where("wrapped", "=", from).execute();
+  }
+}

@@ -1,0 +1,44 @@
+import { createCipheriv, createDecipheriv, randomBytes, type KeyObject } from "node:crypto";
+
+/** A 256-bit key, and the id by which sealed texts name it. */
+export interface SealingKey {
+  id: string;
+  /** Held outside the script's own heap. */
+  key: KeyObject;
+}
+
+const algorithm = "aes-256-gcm";
+const version = "v1";
+/** Bytes of the nonce and of the tag (NIST SP 800-38D, 8.2.2 and 5.2.1.2). */
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** What a sealed text is bound to: opened with any other binding it is refused. */
+export type Binding = readonly string[];
+
+const boundBytes = (binding: Binding): Buffer => Buffer.from(JSON.stringify(binding), "utf8");
+
+/** Encrypts bytes: `v1|key id|nonce|ciphertext and tag`, the last two in base64url. */
+export function seal({ id, key }: SealingKey, { plain, binding }: { plain: Uint8Array; binding: Binding }): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(boundBytes(binding));
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+  return [version, id, nonce.toString("base64url"), sealed.toString("base64url")].join("|");
+}
+
+/** The id of the key that a text was sealed with; undefined where it is no sealed text of a known version. */
+export function sealingKeyIdOf(sealed: string): string | undefined {
+  const [written, id, ...rest] = sealed.split("|");
+  return written === version && rest.length === 2 ? id : undefined;
+}
+
+/** Decrypts a sealed text. Throws where the key, the binding or the text is not the one it was sealed with. */
+export function open({ key }: SealingKey, { sealed, binding }: { sealed: string; binding: Binding }): Buffer {
+  const [, , nonce = "", body = ""] = sealed.split("|");
+  const bytes = Buffer.from(body, "base64url");
+  const decipher = createDecipheriv(algorithm, key, Buffer.from(nonce, "base64url"), { authTagLength: tagBytes });
+  decipher.setAAD(boundBytes(binding));
+  decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
+  return Buffer.concat([decipher.update(bytes.subarray(0, bytes.length - tagBytes)), decipher.final()]);
+}

@@ -1,0 +1,96 @@
+import { createSecretKey, randomBytes } from "node:crypto";
+import { assert } from "../../platform/lib/assert.ts";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { ConfigurationError } from "../../platform/config/configuration-error.ts";
+import { Turns } from "../turns.ts";
+import type { DataKeyStore, WrappedDataKey } from "./data-key-store.ts";
+import { open, seal, sealingKeyIdOf, type Binding, type SealingKey } from "./envelope.ts";
+import type { MasterKeys } from "./master-keys.ts";
+
+/** Where a provider's key is kept: it can be opened for this place alone. */
+export interface KeyPlace {
+  workspaceId: string;
+  providerId: string;
+  /** `byok_` id of the record. */
+  id: string;
+}
+
+const dataKeyBytes = 32;
+const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => ["data-key", workspaceId, id];
+const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [workspaceId, providerId, id];
+
+/**
+ * Encrypts provider keys under a key of their workspace, which in turn is stored wrapped by the master key:
+ * neither the rows nor the master key alone give anything away. Data keys stay unwrapped in memory, provider
+ * keys do not.
+ */
+export class KeyVault {
+  private readonly store: DataKeyStore;
+  private readonly masterKeys: MasterKeys;
+  private readonly clock: Clock;
+  private readonly dataKeys = new Map<string, SealingKey>();
+  private readonly turns = new Turns();
+
+  private constructor(options: { store: DataKeyStore; masterKeys: MasterKeys; clock: Clock }) {
+    this.store = options.store;
+    this.masterKeys = options.masterKeys;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Unwraps every data key, and wraps those anew that another master key than the current one has wrapped: after
+   * that the old one opens nothing here. Throws `ConfigurationError` where a master key is missing.
+   */
+  static async open(options: { store: DataKeyStore; masterKeys: MasterKeys; clock: Clock }): Promise<KeyVault> {
+    const vault = new KeyVault(options);
+    for (const row of await options.store.loadAll()) await vault.take(row);
+    return vault;
+  }
+
+  /** Seals a provider's key for its place, under the workspace's data key, which is made where there is none. */
+  async seal(place: KeyPlace, secret: string): Promise<string> {
+    const dataKey = this.dataKeys.get(place.workspaceId) ?? await this.turns.run(place.workspaceId, () => this.make(place.workspaceId));
+    return seal(dataKey, { plain: Buffer.from(secret, "utf8"), binding: keyBinding(place) });
+  }
+
+  /** The provider's key in clear. Throws where the sealed text is damaged or belongs to another place. */
+  open(place: KeyPlace, sealed: string): string {
+    const dataKey = this.dataKeys.get(place.workspaceId);
+    assert(dataKey !== undefined && sealingKeyIdOf(sealed) === dataKey.id, "a provider key is sealed under a data key that is not there");
+    return open(dataKey, { sealed, binding: keyBinding(place) }).toString("utf8");
+  }
+
+  private async make(workspaceId: string): Promise<SealingKey> {
+    const made = this.dataKeys.get(workspaceId);
+    if (made !== undefined) return made;
+    const plain = randomBytes(dataKeyBytes);
+    const id = randomBytes(8).toString("hex");
+    const wrapped = seal(this.masterKeys.current, { plain, binding: wrapBinding({ workspaceId, id }) });
+    await this.store.insert({ id, workspaceId, wrapped }, this.clock.nowMs());
+    return this.keep(workspaceId, { id, plain });
+  }
+
+  private async take({ id, workspaceId, wrapped }: WrappedDataKey): Promise<void> {
+    const masterKeyId = sealingKeyIdOf(wrapped) ?? "";
+    const masterKey = this.masterKeys.byId.get(masterKeyId);
+    if (masterKey === undefined) throw missingMasterKey(masterKeyId);
+    const binding = wrapBinding({ workspaceId, id });
+    const plain = open(masterKey, { sealed: wrapped, binding });
+    const { current } = this.masterKeys;
+    if (masterKeyId !== current.id) await this.store.rewrap(id, { from: wrapped, to: seal(current, { plain, binding }) });
+    this.keep(workspaceId, { id, plain });
+  }
+
+  private keep(workspaceId: string, { id, plain }: { id: string; plain: Buffer }): SealingKey {
+    const dataKey = { id, key: createSecretKey(plain) };
+    plain.fill(0);
+    this.dataKeys.set(workspaceId, dataKey);
+    return dataKey;
+  }
+}
+
+const missingMasterKey = (id: string): ConfigurationError => new ConfigurationError([{
+  key: "SWITCHYARD_SECRETS_KEY",
+  message: `provider keys in the database are protected by a master key that is not given here (id ${id}); `
+    + "name it as SWITCHYARD_SECRETS_KEY_PREVIOUS, or as SWITCHYARD_SECRETS_KEY again",
+}]);

@@ -1,0 +1,166 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { DistinctTime } from "../distinct-time.ts";
+import { Turns } from "../turns.ts";
+import type { KeyVault } from "./key-vault.ts";
+import { previewOf, type Donation, type PauseReason, type ProviderKey } from "./provider-key.ts";
+import type { ProviderKeyDirectory } from "./provider-key-directory.ts";
+import type { ProviderKeyStore } from "./provider-key-store.ts";
+
+/** A key as its own workspace names it. */
+export interface ProviderKeyReference {
+  workspaceId: string;
+  id: string;
+}
+
+/** What a new record is made of. */
+export type NewProviderKey = Pick<ProviderKey, "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"> & {
+  secret: string;
+};
+
+/** What its owner may change of a record; absent fields stay as they are. */
+export type ProviderKeyChanges = Partial<Pick<NewProviderKey, "label" | "enabled" | "quota" | "secret">>;
+
+/** What its owner may change of a donation. */
+export type DonationChanges = Partial<{ dailyLimitNano: bigint | null; paused: PauseReason | null }>;
+
+/** More keys than anybody needs, few enough to look through with every request. */
+const keysPerWorkspaceMax = 200;
+
+const noKey = (): GatewayError => new GatewayError("not_found", "There is no provider key with this id. GET /auth/byok lists them.");
+const conflict = (message: string, param?: string): GatewayError =>
+  new GatewayError("conflict", message, param === undefined ? {} : { param });
+
+/**
+ * Makes, changes, deletes, donates and withdraws provider keys. Writes of one workspace wait for each other; what
+ * is answered is in force.
+ */
+export class ProviderKeyEditor {
+  private readonly store: ProviderKeyStore;
+  private readonly directory: ProviderKeyDirectory;
+  private readonly vault: KeyVault;
+  private readonly clock: Clock;
+  private readonly time: DistinctTime;
+  private readonly turns = new Turns();
+
+  constructor(options: { store: ProviderKeyStore; directory: ProviderKeyDirectory; vault: KeyVault; clock: Clock }) {
+    this.store = options.store;
+    this.directory = options.directory;
+    this.vault = options.vault;
+    this.clock = options.clock;
+    this.time = new DistinctTime(options.clock);
+  }
+
+  /** The key with this id. Throws `not_found`, also for keys of other workspaces. */
+  find({ workspaceId, id }: ProviderKeyReference): ProviderKey {
+    const key = this.directory.find(id);
+    if (key === undefined || key.workspaceId !== workspaceId) throw noKey();
+    return key;
+  }
+
+  /** Stores a new key, sealed. Throws `conflict` where the workspace has it already, or has too many. */
+  create({ secret, ...wanted }: NewProviderKey): Promise<ProviderKey> {
+    const { workspaceId, providerId } = wanted;
+    return this.turns.run(workspaceId, async () => {
+      this.assertNew(secret, { workspaceId, providerId, id: "" });
+      const count = [...this.directory.keysOf(workspaceId)?.values() ?? []].flat().length;
+      if (count >= keysPerWorkspaceMax) throw conflict(`A workspace has at most ${keysPerWorkspaceMax} provider keys. Delete one first.`);
+      const nowMs = this.time.nextMs();
+      const id = newId("byok", nowMs);
+      const sealed = await this.vault.seal({ workspaceId, providerId, id }, secret);
+      const key: ProviderKey = {
+        ...wanted, id, sealed, preview: previewOf(secret), donation: null, createdAtMs: nowMs, updatedAtMs: null,
+      };
+      await this.inForce(key.id, () => this.store.insert(key));
+      this.directory.put(key);
+      return key;
+    });
+  }
+
+  /** Changes some fields, or the key itself in place. Throws `not_found` and `conflict`. */
+  change(reference: ProviderKeyReference, { secret, ...fields }: ProviderKeyChanges): Promise<ProviderKey> {
+    return this.write(reference, async (key) => {
+      if (secret === undefined) return { ...key, ...fields };
+      this.assertNew(secret, key);
+      return { ...key, ...fields, sealed: await this.vault.seal(key, secret), preview: previewOf(secret) };
+    });
+  }
+
+  /** Deletes a key for good, and its donation with it. Throws `not_found`. */
+  remove(reference: ProviderKeyReference): Promise<void> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const { id } = this.find(reference);
+      await this.inForce(id, () => this.store.remove(id));
+      this.directory.remove(id);
+    });
+  }
+
+  /** Shares a key with everybody. Throws `not_found`, and `conflict` where it is shared already. */
+  donate(reference: ProviderKeyReference, dailyLimitNano: bigint | null): Promise<ProviderKey> {
+    return this.write(reference, (key) => {
+      if (key.donation !== null) {
+        throw conflict("This key is donated already. PATCH /byok/donated/{id} changes its daily_limit.", "key_id");
+      }
+      return { ...key, donation: { donatedAtMs: this.clock.nowMs(), dailyLimitNano, paused: null } };
+    });
+  }
+
+  /** Changes a donation's limit, pauses or resumes it. Throws `not_found` and `conflict`. */
+  changeDonation(reference: ProviderKeyReference, changes: DonationChanges): Promise<ProviderKey> {
+    return this.write(reference, (key) => ({ ...key, donation: { ...donationOf(key), ...changes } }));
+  }
+
+  /** Takes a key back: it serves its owner alone. Throws `not_found`, and `conflict` where it is not shared. */
+  withdraw(reference: ProviderKeyReference): Promise<ProviderKey> {
+    return this.write(reference, (key) => {
+      donationOf(key);
+      return { ...key, donation: null };
+    });
+  }
+
+  /** Pauses a donation whose key the provider refuses, or ends such a pause; nothing where there is none. */
+  async noteCredential(key: ProviderKey, works: boolean): Promise<void> {
+    const from = works ? "credential" : null;
+    const to = works ? null : "credential";
+    if (this.directory.find(key.id)?.donation?.paused !== from) return;
+    await this.write(key, (current) => {
+      // What was found out about the key before it was rotated says nothing of the new one.
+      const applies = current.donation?.paused === from && current.sealed === key.sealed;
+      return applies && current.donation !== null ? { ...current, donation: { ...current.donation, paused: to } } : current;
+    });
+  }
+
+  private write(reference: ProviderKeyReference, change: (key: ProviderKey) => ProviderKey | Promise<ProviderKey>): Promise<ProviderKey> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const changed = { ...await change(this.find(reference)), updatedAtMs: this.clock.nowMs() };
+      await this.inForce(changed.id, () => this.store.update(changed));
+      this.directory.put(changed);
+      return changed;
+    });
+  }
+
+  /** A write whose connection broke may stand all the same: what the database says then is what is in force. */
+  private async inForce(id: string, write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      const key = await this.store.find(id).catch(() => "unknown" as const);
+      if (key === undefined) this.directory.remove(id);
+      else if (key !== "unknown") this.directory.put(key);
+      throw error;
+    }
+  }
+
+  /** The same key twice would be tried twice, and its quota count half. */
+  private assertNew(secret: string, { workspaceId, providerId, id }: Pick<ProviderKey, "workspaceId" | "providerId" | "id">): void {
+    const twin = this.directory.keysOf(workspaceId)?.get(providerId)?.find((key) =>
+      key.id !== id && key.preview === previewOf(secret) && this.vault.open(key, key.sealed) === secret);
+    if (twin !== undefined) throw conflict(`This workspace has this key already, as ${twin.id}.`, "api_key");
+  }
+}
+
+function donationOf({ donation }: ProviderKey): Donation {
+  if (donation === null) throw conflict("This key is not donated.");
+  return donation;
+}

@@ -1,0 +1,134 @@
+import { hourMs, type Clock } from "../../platform/lib/clock.ts";
+import type { AddStatement, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import { RollingSpend } from "../ledger/rolling-spend.ts";
+import { quotaWindowHours, type ProviderKey } from "./provider-key.ts";
+
+/** Whose request goes through a key: its owner's, or that of somebody whom it was donated to. */
+export type KeySourceOfRequest = "own_byok" | "pool";
+
+/** A key in the hand of one request. */
+export interface KeyUse {
+  key: ProviderKey;
+  source: KeySourceOfRequest;
+}
+
+/** List prices of what was asked through each key, by hour: the windows of quotas. */
+export const providerKeyAdd: AddStatement = {
+  name: "provider-key-hour",
+  table: "provider_key_hours",
+  keyColumns: ["key_id", "hour"],
+  sumColumns: ["spend_nano", "requests", "pool_nano", "pool_requests"],
+};
+
+/** What went through one key, and what requests under way may still use. */
+interface KeyAccount {
+  total: RollingSpend;
+  /** Absent where nobody but the owner ever used it. */
+  pool?: RollingSpend;
+  totalHeldNano: bigint;
+  poolHeldNano: bigint;
+}
+
+interface Lease extends KeyUse {
+  heldNano: bigint;
+}
+
+const poolWindowHours = 24;
+
+/**
+ * What was used of each key, in list prices, with the worst case of requests under way: of many requests
+ * against a quota for one, one goes through. Everything that goes through a key counts against its quota, what
+ * others use of a donated one against its daily limit, too.
+ */
+export class ProviderKeyUsage {
+  private readonly clock: Clock;
+  private readonly accounts = new Map<string, KeyAccount>();
+  private readonly leases = new Map<string, Lease>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Puts back what was used in an hour before. */
+  restore(keyId: string, used: { hour: number; spendNano: bigint; poolNano: bigint }): void {
+    this.count(keyId, { atMs: used.hour * hourMs, totalNano: used.spendNano, poolNano: used.poolNano });
+  }
+
+  /** Nano-USD used within the window of a key's quota; of a key without one, ever. */
+  usedOf({ id, quota }: ProviderKey): bigint {
+    const total = this.accounts.get(id)?.total;
+    const hours = quotaWindowHours(quota?.reset ?? null);
+    if (total === undefined) return 0n;
+    return hours === undefined ? total.total : total.spentWithin(hours, this.clock.nowMs());
+  }
+
+  /** Nano-USD that others used within the last 24 hours. */
+  poolUsedOf({ id }: ProviderKey): bigint {
+    return this.accounts.get(id)?.pool?.spentWithin(poolWindowHours, this.clock.nowMs()) ?? 0n;
+  }
+
+  /** What a request may still use of a key; undefined where nothing bounds it. */
+  leftFor({ key, source }: KeyUse): bigint | undefined {
+    const { totalHeldNano = 0n, poolHeldNano = 0n } = this.accounts.get(key.id) ?? {};
+    const left = key.quota === null ? undefined : key.quota.limitNano - this.usedOf(key) - totalHeldNano;
+    const daily = source === "pool" ? key.donation?.dailyLimitNano ?? undefined : undefined;
+    if (daily === undefined) return left;
+    const leftToday = daily - this.poolUsedOf(key) - poolHeldNano;
+    return left === undefined || leftToday < left ? leftToday : left;
+  }
+
+  /** Takes a key for a request, with its worst case at list price, clamped to what is left; false when nothing is. */
+  take(requestId: string, use: KeyUse, ceilingNano: bigint): boolean {
+    this.release(requestId);
+    const left = this.leftFor(use);
+    if (left !== undefined && left <= 0n) return false;
+    const lease = { ...use, heldNano: left !== undefined && left < ceilingNano ? left : ceilingNano };
+    this.leases.set(requestId, lease);
+    this.hold(lease, lease.heldNano);
+    return true;
+  }
+
+  /** Gives back what a request has taken and not used. */
+  release(requestId: string): void {
+    const lease = this.leases.get(requestId);
+    if (lease === undefined) return;
+    this.leases.delete(requestId);
+    this.hold(lease, -lease.heldNano);
+  }
+
+  /** Counts what a request used; the counters are to be committed with its record, and `undo` takes back what was refused. */
+  settle(requestId: string, { key, source }: KeyUse, listedNano: bigint): { adds: CommitUnit["adds"]; undo(): void } {
+    this.release(requestId);
+    const nowMs = this.clock.nowMs();
+    const isPool = source === "pool";
+    const count = (totalNano: bigint): void => this.count(key.id, { atMs: nowMs, totalNano, poolNano: isPool ? totalNano : 0n });
+    count(listedNano);
+    const spend = Number(listedNano);
+    const sums = [spend, 1, isPool ? spend : 0, isPool ? 1 : 0];
+    return {
+      adds: [{ statement: providerKeyAdd, key: [key.id, Math.floor(nowMs / hourMs)], sums }],
+      undo: () => count(-listedNano),
+    };
+  }
+
+  private count(keyId: string, { atMs, totalNano, poolNano }: { atMs: number; totalNano: bigint; poolNano: bigint }): void {
+    const account = this.account(keyId);
+    account.total.add(atMs, totalNano);
+    if (poolNano !== 0n) (account.pool ??= new RollingSpend()).add(atMs, poolNano);
+  }
+
+  private hold({ key, source }: KeyUse, amountNano: bigint): void {
+    const account = this.account(key.id);
+    account.totalHeldNano += amountNano;
+    if (source === "pool") account.poolHeldNano += amountNano;
+  }
+
+  private account(keyId: string): KeyAccount {
+    let account = this.accounts.get(keyId);
+    if (account === undefined) {
+      account = { total: new RollingSpend(), totalHeldNano: 0n, poolHeldNano: 0n };
+      this.accounts.set(keyId, account);
+    }
+    return account;
+  }
+}

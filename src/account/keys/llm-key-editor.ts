@@ -1,0 +1,121 @@
+import { brand } from "../../platform/lib/brand.ts";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { Turns } from "../turns.ts";
+import type { CredentialDirectory } from "./credential-directory.ts";
+import { maskSecret, type LlmKey, type LlmKeyChanges } from "./llm-key.ts";
+import type { LlmKeyStore } from "./llm-key-store.ts";
+import { newSecret } from "./new-secret.ts";
+import type { SecretHasher } from "./secret-hasher.ts";
+
+/** A key as its own workspace names it. */
+export interface LlmKeyReference {
+  workspaceId: string;
+  /** The hash as it stands in paths. */
+  hash: string;
+}
+
+const noKey = (): GatewayError => new GatewayError("not_found", "There is no LLM key with this hash. GET /keys lists them.");
+
+const rotatedMeanwhile = (): GatewayError =>
+  new GatewayError("conflict", "This key was rotated by another request meanwhile. GET /keys tells its new hash.");
+
+/** Requests so close to a rotation were sent before its answer was read. */
+const simultaneousMs = 1_000;
+
+/**
+ * Changes, rotates and deletes LLM keys. A write of a key waits for the one before it, and the directory
+ * takes over what the database returned in the same turn of the event loop: what is answered is in force.
+ */
+export class LlmKeyEditor {
+  private readonly store: LlmKeyStore;
+  private readonly directory: CredentialDirectory;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+  private readonly turns = new Turns();
+  /** Hashes that rotations took away, until when requests with them count as simultaneous. */
+  private readonly rotatedUntilMs = new Map<string, number>();
+
+  constructor(options: { store: LlmKeyStore; directory: CredentialDirectory; hasher: SecretHasher; clock: Clock }) {
+    this.store = options.store;
+    this.directory = options.directory;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+  }
+
+  /** The key with this hash. Throws `not_found`, also for keys of other workspaces. */
+  find({ workspaceId, hash }: LlmKeyReference): LlmKey {
+    const key = this.directory.llmKeyByHash(hash);
+    if (key === undefined || key.workspaceId !== workspaceId) throw noKey();
+    return key;
+  }
+
+  /** Changes some fields. Throws `not_found`. */
+  change(reference: LlmKeyReference, changes: LlmKeyChanges): Promise<LlmKey> {
+    return this.write(reference, async ({ id }) => {
+      const key = await this.store.change(id, { changes, nowMs: this.clock.nowMs() });
+      if (key === undefined) throw noKey();
+      this.directory.putLlmKey(key);
+      return key;
+    });
+  }
+
+  /** Gives a key another secret; the old one is dead when this resolves. Throws `not_found`, and `conflict` for all but one at a time. */
+  rotate(reference: LlmKeyReference): Promise<{ secret: string; key: LlmKey }> {
+    const secret = newSecret(brand.llmKeyPrefix);
+    if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
+    return this.write(reference, async ({ id, hash: current }) => {
+      const { hash: oldHash } = reference;
+      const key = current === oldHash ? await this.store.rotate(id, {
+        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, brand.llmKeyPrefix), nowMs: this.clock.nowMs(),
+      }) : undefined;
+      if (key === undefined) throw rotatedMeanwhile();
+      this.directory.putLlmKey(key);
+      this.noteRotation(reference);
+      return { secret, key };
+    });
+  }
+
+  private noteRotation({ hash, workspaceId }: LlmKeyReference): void {
+    const nowMs = this.clock.monotonicMs();
+    for (const [name, untilMs] of this.rotatedUntilMs) if (untilMs <= nowMs) this.rotatedUntilMs.delete(name);
+    this.rotatedUntilMs.set(`${workspaceId} ${hash}`, nowMs + simultaneousMs);
+  }
+
+  /** Whether the hash was taken from its key a moment ago: who asks with it now asked at the same time. */
+  private wasRotatedNow({ hash, workspaceId }: LlmKeyReference): boolean {
+    return this.clock.monotonicMs() < (this.rotatedUntilMs.get(`${workspaceId} ${hash}`) ?? 0);
+  }
+
+  /** Deletes a key softly and gives its id; it is refused from now on. Throws `not_found`. */
+  remove(reference: LlmKeyReference): Promise<string> {
+    return this.write(reference, async ({ id }) => {
+      await this.store.remove(id, this.clock.nowMs());
+      this.directory.remove(id);
+      return id;
+    });
+  }
+
+  /** Does a write once those before it are done, on the key as they left it. */
+  private write<Result>(reference: LlmKeyReference, work: (key: LlmKey) => Promise<Result>): Promise<Result> {
+    const { id } = this.find(reference);
+    return this.turns.run(id, async () => {
+      const key = this.directory.llmKeyById(id);
+      if (key === undefined) throw noKey();
+      try {
+        return await work(key);
+      } catch (error) {
+        if (!(error instanceof GatewayError)) await this.catchUp(id);
+        throw error;
+      }
+    });
+  }
+
+  /** A write whose connection broke may stand all the same: what the database says then is what is in force. */
+  private async catchUp(id: string): Promise<void> {
+    const key = await this.store.find(id).catch(() => "unknown" as const);
+    if (key === "unknown") return;
+    if (key === undefined) this.directory.remove(id);
+    else this.directory.putLlmKey(key);
+  }
+}

@@ -1,0 +1,124 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../platform/lib/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
+import { openByok, type ByokTables, type MasterSecrets } from "./byok/open-byok.ts";
+import { CredentialDirectory } from "./keys/credential-directory.ts";
+import { CredentialUseStore, type CredentialUseTables } from "./keys/credential-use-store.ts";
+import { CredentialUseWriter } from "./keys/credential-use-writer.ts";
+import { LlmKeyEditor } from "./keys/llm-key-editor.ts";
+import { LlmKeyMinter } from "./keys/llm-key-minter.ts";
+import { LlmKeyStore, type LlmKeyTables } from "./keys/llm-key-store.ts";
+import { loadCredentials } from "./keys/load-credentials.ts";
+import { ManagementKeyEditor } from "./keys/management-key-editor.ts";
+import { ManagementKeyStore, type ManagementKeyTables } from "./keys/management-key-store.ts";
+import { createSecretHasher } from "./keys/secret-hasher.ts";
+import { AccountBook } from "./ledger/account-book.ts";
+import { Ledger } from "./ledger/ledger.ts";
+import { LedgerStore, type LedgerTables } from "./ledger/ledger-store.ts";
+import { openPeople, type PeopleSettings } from "./people/open-people.ts";
+import type { PeopleTables } from "./people/people-tables.ts";
+import { UserEditor } from "./people/user-editor.ts";
+import { openCredits, type PlanCredits } from "./ledger/open-credits.ts";
+import { PresetDirectory } from "./presets/preset-directory.ts";
+import { PresetEditor } from "./presets/preset-editor.ts";
+import { PresetStore, type PresetTables } from "./presets/preset-store.ts";
+import { openSecurity, type SecurityTables } from "./security/open-security.ts";
+import { revokeCredentials } from "./workspaces/revoke-credentials.ts";
+import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-store.ts";
+
+/** Everything that the account plane keeps in the database. */
+export type AccountTables =
+  WorkspaceTables & PeopleTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables & LedgerTables & PresetTables
+  & ByokTables & SecurityTables;
+
+/** What the account plane is built from. */
+export interface AccountOptions {
+  database: Kysely<AccountTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  /** What protects callers' own provider keys; absent means the encryption key. */
+  masterSecrets?: MasterSecrets | undefined;
+  bootstrap: BootstrapSettings;
+  /** What comes with plans each month. */
+  plans: PlanCredits;
+  /** Told when monthly credits could not be given or taken back; it is tried again. */
+  onCreditError(error: unknown): void;
+  /** Absent, people come by invitation, with passwords and passkeys. */
+  people?: PeopleSettings | undefined;
+  /** Where people reach the service, without a trailing slash; asked for with the first use. */
+  publicUrl(): string;
+  /** Told what the library for sign-in has to say. */
+  onSignInLog(level: "debug" | "info" | "warn" | "error", message: string): void;
+  /** Told when last uses of keys could not be written; they are tried again. */
+  onUseError(error: unknown): void;
+  /** Told when it could not be stored that a donated provider key is refused, or works again. */
+  onProviderKeyError(error: unknown): void;
+}
+
+/** Every part of the account plane. */
+export type Account = Awaited<ReturnType<typeof openAccount>>;
+
+/** Builds the account plane, fills its memory from the database and makes what the first start needs. */
+export async function openAccount({ database, commits, clock, ...options }: AccountOptions) {
+  const hasher = createSecretHasher(options.encryptionKey);
+  const directory = new CredentialDirectory(hasher);
+  const stores = {
+    workspaces: new WorkspaceStore(database.withTables()),
+    llmKeys: new LlmKeyStore(database.withTables()),
+    managementKeys: new ManagementKeyStore(database.withTables()),
+    uses: new CredentialUseStore(database.withTables()),
+  };
+  const { llmKeys, managementKeys } = stores;
+  const ledgerStore = new LedgerStore({ database: database.withTables(), commits });
+  const ledger = new Ledger({ book: new AccountBook(), commits, clock });
+  const masterSecrets = options.masterSecrets ?? { current: options.encryptionKey, previous: [] };
+  const [loaded, , presets, byok] = await Promise.all([
+    loadCredentials(directory, stores),
+    llmKeys.loadParents().then((parents) => ledgerStore.loadInto(ledger.book, { nowMs: clock.nowMs(), parents })),
+    openPresets({ database, clock }),
+    openByok({ database: database.withTables(), clock, uses: directory.uses, masterSecrets, onError: options.onProviderKeyError }),
+  ]);
+  const keyParts = { directory, hasher, clock };
+  const llmKeyMinter = new LlmKeyMinter({ store: llmKeys, ...keyParts });
+  const { mintFirstKey, firstWorkspaceId } = await bootstrap(
+    { ...stores, minter: llmKeyMinter, directory, hasher, ledger, ledgerStore, clock },
+    { settings: options.bootstrap, existing: loaded.workspaces, hasKeys: loaded.hasKeys },
+  );
+  const people = await openPeople({
+    database: database.withTables(), ...keyParts, firstWorkspaceId, encryptionKey: options.encryptionKey, publicUrl: options.publicUrl,
+    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
+  });
+  const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
+  useWriter.start();
+  const credits = openCredits({
+    database: database.withTables(), commits, clock, ledger, plans: options.plans, onError: options.onCreditError,
+    workspaces: () => directory.allWorkspaces().filter(({ blocked }) => !blocked),
+  });
+  await credits.monthlyCredits.run();
+  credits.monthlyCredits.start();
+  const editors = {
+    llmKeyEditor: new LlmKeyEditor({ store: llmKeys, ...keyParts }),
+    managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...keyParts }),
+  };
+  return {
+    ...credits, operatorWorkspaceId: firstWorkspaceId, planCredits: options.plans, ...editors,
+    userEditor: new UserEditor({
+      database: database.withTables(), clock, ...people, operatorWorkspaceId: firstWorkspaceId,
+      workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),
+      revokeCredentials: (id) => revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
+    }),
+    directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people, workspaces: stores.workspaces,
+    security: await openSecurity({ database: database.withTables(), commits, clock }),
+    ...presets,
+    ...byok,
+  };
+}
+
+async function openPresets({ database, clock }: Pick<AccountOptions, "database" | "clock">) {
+  const store = new PresetStore(database.withTables());
+  const presets = new PresetDirectory();
+  for (const preset of await store.loadAll()) presets.put(preset);
+  return { presets, presetEditor: new PresetEditor({ store, directory: presets, clock }) };
+}

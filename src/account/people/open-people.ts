@@ -1,0 +1,96 @@
+import { hkdfSync } from "node:crypto";
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import type { CredentialDirectory } from "../keys/credential-directory.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import type { PlanId } from "../workspaces/plan.ts";
+import type { IdentityOptions } from "./create-identity.ts";
+import { LazyIdentity, type OidcProvider } from "./identity.ts";
+import { Invitations } from "./invitations.ts";
+import { Organizations } from "./organizations.ts";
+import { OwnerClaim } from "./owner-claim.ts";
+import { PasswordHasher } from "./password-hasher.ts";
+import type { PeopleTables } from "./people-tables.ts";
+import { SessionReader } from "./session-reader.ts";
+import { SessionStore } from "./session-store.ts";
+import { SignInThrottle } from "./sign-in-throttle.ts";
+import { SignUp, type SignUpPolicy } from "./sign-up.ts";
+import { UserStore } from "./user-store.ts";
+
+/** What the operator settled about people. */
+export interface PeopleSettings {
+  signUp: SignUpPolicy;
+  /** Plan of the workspaces that people make. */
+  plan: PlanId;
+  oidc: readonly OidcProvider[];
+}
+
+/** What people are built from. */
+export interface PeopleOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  hasher: SecretHasher;
+  directory: CredentialDirectory;
+  /** Id of the workspace of the first start. */
+  firstWorkspaceId: string;
+  settings: PeopleSettings;
+  /** Where people reach the service, without a trailing slash; asked for with the first use. */
+  publicUrl(): string;
+  log(level: "debug" | "info" | "warn" | "error", message: string): void;
+}
+
+/** Everything about users, their sessions and their organisations. */
+export type People = Awaited<ReturnType<typeof openPeople>>;
+
+/** What cookies are signed with (HKDF, RFC 5869); another encryption key ends every session. */
+const signingSecret = (encryptionKey: Uint8Array): string =>
+  Buffer.from(hkdfSync("sha256", encryptionKey, "", "switchyard session signing v1", 32)).toString("base64");
+
+/** Builds what concerns people. The library for sign-in is loaded by its first use. */
+export async function openPeople(options: PeopleOptions) {
+  const { database, clock, hasher, directory, settings } = options;
+  const secret = signingSecret(options.encryptionKey);
+  const passwords = new PasswordHasher();
+  const claim = await OwnerClaim.open({ database, hasher, clock });
+  const invitations = new Invitations({ database, hasher, clock });
+  const shared = { database, clock, invitations, plan: settings.plan, putWorkspace: directory.putWorkspace.bind(directory) };
+  const signUp = new SignUp({
+    ...shared, hasher: passwords, claim, policy: settings.signUp, firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
+  });
+  const sessions = new SessionStore(database);
+  const users = new UserStore(database);
+  const refusal = signUpByProviders({ claim, invitations, settings });
+  const identity = new LazyIdentity({
+    providerCount: settings.oidc.length,
+    nowMs: () => clock.nowMs(),
+    load: async () => (await import("./create-identity.ts")).createIdentity({
+      database, secret, publicUrl: options.publicUrl(), providers: settings.oidc, hasher: passwords, nowMs: () => clock.nowMs(), refusal,
+      beforeSession: async (userId) => {
+        await users.noteSignIn(userId, clock.nowMs());
+        await signUp.ensureWorkspace(userId);
+        await sessions.removeEnded(clock.nowMs());
+      },
+      log: options.log,
+    }),
+  });
+  return {
+    settings, claim, invitations, signUp, sessions, users, identity, passwords,
+    organizations: new Organizations(shared),
+    reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
+    throttle: new SignInThrottle(clock),
+  };
+}
+
+/** Who may get an account by signing in at a provider: whom the provider's entry, the policy or an invitation lets in. */
+const signUpByProviders = (
+  { claim, invitations, settings }: { claim: OwnerClaim; invitations: Invitations; settings: PeopleSettings },
+): IdentityOptions["refusal"] =>
+  async ({ email, emailVerified, providerId }) => {
+    if (!claim.isClaimed) return "Nobody can sign up before the owner account is claimed.";
+    const provider = settings.oidc.find(({ id }) => id === providerId);
+    if (provider === undefined) return "Accounts are made by invitation or at a provider.";
+    if (provider.signUp || settings.signUp === "open") return undefined;
+    if (settings.signUp === "invitation" && emailVerified && await invitations.expects(email)) return undefined;
+    return "This installation lets nobody sign up by themselves. Ask for an invitation.";
+  };

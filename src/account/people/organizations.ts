@@ -1,0 +1,182 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { Turns } from "../turns.ts";
+import type { PlanId } from "../workspaces/plan.ts";
+import type { Workspace } from "../workspaces/workspace.ts";
+import { workspaceRow } from "../workspaces/workspace-store.ts";
+import type { Invitations } from "./invitations.ts";
+import type { PeopleTables } from "./people-tables.ts";
+import { managesPeople, mayAssign, type Role } from "./role.ts";
+
+/** Organisations that one person may be an owner of. */
+const ownedMax = 50;
+
+/** An organisation, as somebody in it sees it. */
+export interface Organization {
+  /** `org_` id. */
+  id: string;
+  name: string;
+  createdAtMs: number;
+  workspaceId: string;
+  /** What the asking person is in it. */
+  role: Role;
+}
+
+/** Somebody in an organisation. */
+export interface Member {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  joinedAtMs: number;
+}
+
+/** Somebody's standing in an organisation. */
+interface Standing {
+  organizationId: string;
+  userId: string;
+}
+
+/** What organisations are built from. */
+export interface OrganizationsOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  invitations: Invitations;
+  /** Plan of the workspaces that people make. */
+  plan: PlanId;
+  putWorkspace(workspace: Workspace): void;
+}
+
+const noSuchOrganization = (): GatewayError =>
+  new GatewayError("not_found", "There is no such organisation among yours. GET /organizations lists them.");
+const noSuchMember = (): GatewayError => new GatewayError("not_found", "This organisation has no such member.");
+
+/** Organisations and who is what in them. Each has one workspace, which owns its keys, balance and records. */
+export class Organizations {
+  private readonly options: OrganizationsOptions;
+  /** Changes of one organisation's members happen one after the other, so that two owners cannot leave at once. */
+  private readonly turns = new Turns();
+
+  constructor(options: OrganizationsOptions) {
+    this.options = options;
+  }
+
+  /** Those that somebody is a member of, by age. */
+  async of(userId: string): Promise<Organization[]> {
+    return this.rows(userId).orderBy("organization.created_at_ms").orderBy("organization.id").execute();
+  }
+
+  /** One of them. Throws `not_found`, also where the person is no member. */
+  async find({ organizationId, userId }: Standing): Promise<Organization> {
+    const found = await this.rows(userId).where("organization.id", "=", organizationId).executeTakeFirst();
+    if (found === undefined) throw noSuchOrganization();
+    return found;
+  }
+
+  /** One of them that the person may manage. Throws `not_found` or `forbidden`. */
+  async findManaged(standing: Standing): Promise<Organization> {
+    const organization = await this.find(standing);
+    if (managesPeople(organization.role)) return organization;
+    throw new GatewayError("forbidden", "Only owners and admins of the organisation may do this.");
+  }
+
+  /** Makes an organisation with its workspace; whoever makes it owns it. */
+  async create({ userId, name }: { userId: string; name: string }): Promise<Organization> {
+    const { database, clock, plan } = this.options;
+    const nowMs = clock.nowMs();
+    const owned = (await this.of(userId)).filter(({ role }) => role === "owner").length;
+    if (owned >= ownedMax) throw new GatewayError("conflict", `You own ${ownedMax} organisations already.`);
+    const organizationId = newId("org", nowMs);
+    const workspace: Workspace = { id: newId("ws", nowMs), name, plan, createdAtMs: nowMs, organizationId };
+    await database.transaction().execute(async (transaction) => {
+      await transaction.insertInto("organizations").values({ id: organizationId, name, created_at_ms: nowMs }).execute();
+      await transaction.insertInto("organization_members")
+        .values({ organization_id: organizationId, user_id: userId, role: "owner", joined_at_ms: nowMs }).execute();
+      await transaction.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+    });
+    this.options.putWorkspace(workspace);
+    return { id: organizationId, name, createdAtMs: nowMs, workspaceId: workspace.id, role: "owner" };
+  }
+
+  async rename(organizationId: string, name: string): Promise<void> {
+    await this.options.database.updateTable("organizations").set({ name }).where("id", "=", organizationId).execute();
+  }
+
+  /** Everybody in it, by the time of joining. */
+  async members(organizationId: string): Promise<Member[]> {
+    return this.memberRows(organizationId).orderBy("member.joined_at_ms").orderBy("member.user_id").execute();
+  }
+
+  /** Lets somebody in by the token of an invitation for their address. Throws `forbidden`. */
+  async accept({ token, userId, email }: { token: string; userId: string; email: string }): Promise<Organization> {
+    const organizationId = await this.options.database.transaction().execute(
+      (transaction) => this.options.invitations.take(transaction, { token, userId, email }),
+    );
+    return this.find({ organizationId, userId });
+  }
+
+  /** Throws `not_found`, `forbidden` for admins who touch owners, `conflict` where no owner would be left. */
+  changeRole({ organizationId, userId }: Standing, change: { member: string; role: Role }): Promise<Member> {
+    return this.turns.run(organizationId, async () => {
+      const { role: own } = await this.findManaged({ organizationId, userId });
+      const member = await this.memberOf(organizationId, change.member);
+      this.assertMayAssign(own, member.role);
+      this.assertMayAssign(own, change.role);
+      if (change.role !== "owner") await this.assertOtherOwner(organizationId, member);
+      await this.options.database.updateTable("organization_members").set({ role: change.role })
+        .where("organization_id", "=", organizationId).where("user_id", "=", member.userId).execute();
+      return { ...member, role: change.role };
+    });
+  }
+
+  /** Removes somebody, or lets them leave; their sessions are out of the workspace at once. Throws as `changeRole` does. */
+  remove({ organizationId, userId }: Standing, member: string): Promise<void> {
+    return this.turns.run(organizationId, async () => {
+      const { role: own } = member === userId
+        ? await this.find({ organizationId, userId })
+        : await this.findManaged({ organizationId, userId });
+      const leaving = await this.memberOf(organizationId, member);
+      if (member !== userId) this.assertMayAssign(own, leaving.role);
+      await this.assertOtherOwner(organizationId, leaving);
+      await this.options.database.deleteFrom("organization_members")
+        .where("organization_id", "=", organizationId).where("user_id", "=", member).execute();
+    });
+  }
+
+  assertMayAssign(own: Role, other: Role): void {
+    if (mayAssign(own, other)) return;
+    throw new GatewayError("forbidden", "Only owners may make, change and remove owners.");
+  }
+
+  private async assertOtherOwner(organizationId: string, member: Member): Promise<void> {
+    if (member.role !== "owner") return;
+    const owners = (await this.members(organizationId)).filter(({ role }) => role === "owner");
+    if (owners.length > 1) return;
+    throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
+  }
+
+  private async memberOf(organizationId: string, userId: string): Promise<Member> {
+    const found = await this.memberRows(organizationId).where("member.user_id", "=", userId).executeTakeFirst();
+    if (found === undefined) throw noSuchMember();
+    return found;
+  }
+
+  private rows(userId: string) {
+    return this.options.database.selectFrom("organization_members as member")
+      .innerJoin("organizations as organization", "organization.id", "member.organization_id")
+      .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
+      .select([
+        "organization.id", "organization.name", "organization.created_at_ms as createdAtMs", "workspace.id as workspaceId", "member.role",
+      ])
+      .where("member.user_id", "=", userId).$castTo<Organization>();
+  }
+
+  private memberRows(organizationId: string) {
+    return this.options.database.selectFrom("organization_members as member")
+      .innerJoin("users as user", "user.id", "member.user_id")
+      .select(["user.id as userId", "user.name", "user.email", "member.role", "member.joined_at_ms as joinedAtMs"])
+      .where("member.organization_id", "=", organizationId).$castTo<Member>();
+  }
+}

@@ -1,0 +1,25 @@
+import type { WorkspaceTables } from "../workspaces/workspace-store.ts";
+
+/** Times of the library's tables are ISO 8601 in UTC, and truths 0 and 1. */
+export interface PeopleTables extends WorkspaceTables {
+  users: {
+    id: string; name: string; email: string; email_verified: number; image: string | null; operator: number;
+    created_at: string; updated_at: string; blocked_at_ms: number | null; last_signed_in_at_ms: number | null;
+  };
+  user_sessions: {
+    id: string; token: string; user_id: string; expires_at: string; ip_address: string | null; user_agent: string | null;
+    workspace_id: string | null; created_at: string; updated_at: string;
+  };
+  user_accounts: {
+    id: string; account_id: string; provider_id: string; user_id: string; password: string | null; created_at: string; updated_at: string;
+  };
+  user_verifications: { id: string; expires_at: string };
+  passkeys: { id: string; user_id: string };
+  organizations: { id: string; name: string; created_at_ms: number };
+  organization_members: { organization_id: string; user_id: string; role: string; joined_at_ms: number };
+  organization_invitations: {
+    id: string; organization_id: string; email: string; role: string; token_hash: string; inviter_user_id: string;
+    created_at_ms: number; expires_at_ms: number; accepted_at_ms: number | null; revoked_at_ms: number | null;
+  };
+  owner_claims: { id: string; token_hash: string; expires_at_ms: number; claimed_at_ms: number | null; user_id: string | null };
+}

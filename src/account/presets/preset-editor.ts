@@ -1,0 +1,85 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import { DistinctTime } from "../distinct-time.ts";
+import { Turns } from "../turns.ts";
+import { mergeConfig, noPreset, type Preset, type PresetChanges } from "./preset.ts";
+import type { PresetDirectory } from "./preset-directory.ts";
+import type { PresetStore } from "./preset-store.ts";
+
+/** A preset as its own workspace names it. */
+export interface PresetReference {
+  workspaceId: string;
+  slug: string;
+}
+
+const duplicateSlug = (slug: string): GatewayError => {
+  const message = `This workspace has a preset ${JSON.stringify(slug)} already. Choose another slug, or change that one.`;
+  return new GatewayError("duplicate_slug", message, { param: "slug" });
+};
+
+/** Makes, changes and deletes presets. Writes of one workspace wait for each other; what is answered is in force. */
+export class PresetEditor {
+  private readonly store: PresetStore;
+  private readonly directory: PresetDirectory;
+  private readonly clock: Clock;
+  private readonly time: DistinctTime;
+  private readonly turns = new Turns();
+
+  constructor(options: { store: PresetStore; directory: PresetDirectory; clock: Clock }) {
+    this.store = options.store;
+    this.directory = options.directory;
+    this.clock = options.clock;
+    this.time = new DistinctTime(options.clock);
+  }
+
+  /** The preset with this slug. Throws `not_found`. */
+  find({ workspaceId, slug }: PresetReference): Preset {
+    const preset = this.directory.resolvePreset(workspaceId, slug);
+    if (preset === undefined || preset.slug !== slug) throw noPreset(slug);
+    return preset;
+  }
+
+  /** Stores a new preset. Throws `duplicate_slug`. */
+  create(wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">): Promise<Preset> {
+    return this.turns.run(wanted.workspaceId, async () => {
+      if (this.directory.resolvePreset(wanted.workspaceId, wanted.slug) !== undefined) throw duplicateSlug(wanted.slug);
+      const nowMs = this.time.nextMs();
+      const preset: Preset = { ...wanted, id: newId("prs", nowMs), createdAtMs: nowMs, updatedAtMs: nowMs };
+      try {
+        await this.store.insert(preset);
+      } catch (error) {
+        throw isUniqueViolation(error) ? duplicateSlug(wanted.slug) : error;
+      }
+      this.directory.put(preset);
+      return preset;
+    });
+  }
+
+  /** Changes some fields. Throws `not_found`. */
+  change(reference: PresetReference, { name, description, config }: PresetChanges): Promise<Preset> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const preset = this.find(reference);
+      const changed: Preset = {
+        ...preset,
+        ...(name === undefined ? {} : { name }),
+        ...(description === undefined ? {} : { description }),
+        ...(config === undefined ? {} : { config: mergeConfig(preset.config, config) }),
+        updatedAtMs: this.clock.nowMs(),
+      };
+      await this.store.update(changed);
+      this.directory.put(changed);
+      return changed;
+    });
+  }
+
+  /** Deletes a preset; its slug is free again. Throws `not_found`. */
+  remove(reference: PresetReference): Promise<void> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const { id } = this.find(reference);
+      await this.store.remove(id);
+      this.directory.remove(reference);
+    });
+  }
+}

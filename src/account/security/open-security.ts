@@ -1,0 +1,47 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { AuditLog } from "./audit-log.ts";
+import { AuditStore, type AuditTables } from "./audit-store.ts";
+import { IpAllowlist, type AllowedRange } from "./ip-allowlist.ts";
+import { IpAllowlistEditor } from "./ip-allowlist-editor.ts";
+import { IpAllowlistStore, type IpAllowlistTables } from "./ip-allowlist-store.ts";
+import { PrivacyDirectory } from "./privacy.ts";
+import { PrivacyEditor } from "./privacy-editor.ts";
+import { PrivacyStore, type PrivacyTables } from "./privacy-store.ts";
+
+/** Everything that the security routes keep in the database. */
+export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables;
+
+/** What the security routes and the guard of all routes work with. */
+export interface Security {
+  allowlist: IpAllowlist;
+  allowlistEditor: IpAllowlistEditor;
+  privacy: PrivacyDirectory;
+  privacyEditor: PrivacyEditor;
+  auditLog: AuditLog;
+  auditStore: AuditStore;
+}
+
+/** Builds it and fills its memory from the database. */
+export async function openSecurity(
+  { database, commits, clock }: { database: Kysely<SecurityTables>; commits: CommitQueue; clock: Clock },
+): Promise<Security> {
+  const stores = { list: new IpAllowlistStore(database.withTables()), privacy: new PrivacyStore(database.withTables()) };
+  const allowlist = new IpAllowlist();
+  const byWorkspace = new Map<string, AllowedRange[]>();
+  for (const entry of await stores.list.loadAll()) {
+    byWorkspace.set(entry.workspaceId, [...byWorkspace.get(entry.workspaceId) ?? [], entry]);
+  }
+  for (const [workspaceId, entries] of byWorkspace) allowlist.put(workspaceId, entries);
+  const privacy = new PrivacyDirectory();
+  for (const { ownerId, privacy: demands } of await stores.privacy.loadAll()) privacy.put(ownerId, demands);
+  return {
+    allowlist,
+    allowlistEditor: new IpAllowlistEditor({ store: stores.list, allowlist, clock }),
+    privacy,
+    privacyEditor: new PrivacyEditor({ store: stores.privacy, directory: privacy, clock }),
+    auditLog: new AuditLog({ commits, clock }),
+    auditStore: new AuditStore(database.withTables()),
+  };
+}
