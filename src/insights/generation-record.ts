@@ -11,6 +11,8 @@ export interface AttemptRecord {
   /** Why the next candidate was tried, in the contract's fallback reasons; null when it served. */
   reason: string | null;
   durationMs: number;
+  /** Whose credential was used, such as `own_byok`; absent where it was the platform's own. */
+  credentialSource?: string;
 }
 
 /** Everything that is kept of one inference request; never its prompt or its answer. */
@@ -52,6 +54,12 @@ export interface GenerationDetail {
   uncollectedNanoUsd?: string;
   /** Absent where the platform's own credential served. */
   credentialSource?: string;
+  /** `byok_` id of the caller's own key that served. */
+  providerKeyId?: string;
+  /** Why the route was chosen, and what the others were left out by; absent where there was no choice. */
+  routing?: { order: readonly string[]; leftOut?: readonly string[] };
+  /** What the translation to the upstream's dialect dropped or changed; absent where nothing was. */
+  translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
   appTitle?: string;
   sessionId?: string;

@@ -1,0 +1,105 @@
+import { Database, type SQLQueryBindings } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CompiledQuery, sql } from "kysely";
+import { openInsightStorage, type InsightTables } from "../../test/support/generation-records.ts";
+import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import { GenerationStore } from "./generation-store.ts";
+import { NetworkStore } from "./network-store.ts";
+import { sumsSql, UsageStore, type UsageQuery } from "./usage-store.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-bounded-"));
+const path = join(root, "many.db");
+const day = 20_000;
+const nowMs = day * dayMs + 12 * hourMs;
+let storage: Storage<InsightTables>;
+
+/** Rows in the big tables: 120,000 days and 60,000 hours of usage, 40,000 days of the whole service, 60,000 records. */
+beforeAll(async () => {
+  storage = await openInsightStorage(`sqlite:${path}`);
+  const { database } = storage;
+  const series = (count: number) =>
+    sql`(with recursive n(i) as (select 0 union all select i + 1 from n where i < ${count - 1}) select i from n)`;
+  const sums = sql`1, 0, 10, 5, 2, 1, 1000`;
+  await sql`insert into usage_days select 'ws_' || (i % 20), ${day} - i / 400, 'key_' || (i / 20 % 4), 'm/' || (i / 80 % 5), 'p', ${sums}
+    from ${series(120_000)}`.execute(database);
+  await sql`insert into usage_hours select 'ws_' || (i % 20), ${day * 24} - i / 100, 'key_' || (i / 20 % 5), 'm', 'p', ${sums}
+    from ${series(60_000)}`.execute(database);
+  await sql`insert into network_days select ${day} - i / 400, 'm/' || (i % 400), 'p', ${sums}, 1, 0
+    from ${series(40_000)}`.execute(database);
+  await sql`insert into network_hours select ${day * 24} - i, 1, 15 from ${series(20_000)}`.execute(database);
+  await sql`insert into generations
+    select 'gen_' || printf('%012x', ${nowMs} - i * 1000) || printf('%020x', i), ${nowMs} - i * 1000, 'ws_' || (i % 20), 'key', 'chat',
+      'm', 'm', 'p', 'm', null, 'completed', 'stop', 0, 10, 5, 1000, 40, null, '{}' from ${series(60_000)}`.execute(database);
+}, 60_000);
+afterAll(async () => {
+  await storage.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const parts = () => ({ database: storage.database, commits: storage.commits });
+const usageOf = (changes: Partial<UsageQuery>): UsageQuery => ({
+  workspaceId: "ws_1", fromMs: nowMs - 30 * dayMs, toMs: nowMs, interval: "day", groupBy: [], ...changes,
+});
+
+/** Everything that analytics asks the database. */
+const queries: Record<string, () => CompiledQuery> = {
+  "usage by the day": () => sumsSql(usageOf({})).compile(storage.database),
+  "usage by day, model and key": () => sumsSql(usageOf({ groupBy: ["model", "key_id"] })).compile(storage.database),
+  "usage by the hour": () => sumsSql(usageOf({ interval: "hour", groupBy: ["provider"] })).compile(storage.database),
+  "a page of generations": () =>
+    new GenerationStore(parts()).pageQuery({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs, limit: 101 }).compile(),
+  "hours of the whole service": () => new NetworkStore(parts()).hoursQuery(day * 24 - 23).compile(),
+  "days of the whole service": () => new NetworkStore(parts()).daysQuery(day - 29).compile(),
+  "models of the whole service": () => new NetworkStore(parts()).modelsQuery(day - 29).compile(),
+};
+
+test.each(Object.entries(queries))("%s reads a range of an index and never a whole table", (_, query) => {
+  const { sql: text, parameters } = query();
+  // On a connection of its own: an explained statement holds its connection at the rows of that moment.
+  const connection = new Database(path, { readonly: true });
+  const details = (connection.query(`explain query plan ${text}`).all(...parameters as SQLQueryBindings[]) as { detail: string }[])
+    .map(({ detail }) => detail);
+  connection.close();
+  expect(details.some((detail) => /^SEARCH (usage_days|usage_hours|network_days|network_hours|generations) USING/.test(detail))).toBe(true);
+  expect(details.filter((detail) => /^SCAN (usage_|network_|generations)/.test(detail))).toEqual([]);
+});
+
+test("a range of days gives its days, whatever is beside it", async () => {
+  const lines = await new UsageStore(parts()).sums(usageOf({ fromMs: (day - 9) * dayMs, toMs: (day + 1) * dayMs }));
+  expect(lines?.map(({ requests, costNanoUsd }) => `${requests} ${costNanoUsd}`)).toEqual(Array.from({ length: 10 }, () => "20 20000"));
+});
+
+test("a page of generations is its workspace's newest", async () => {
+  const lines = await new GenerationStore(parts()).list({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs + 1, limit: 100 });
+  expect(lines.map(({ createdAtMs }) => createdAtMs)).toEqual(Array.from({ length: 100 }, (_, index) => nowMs - (index * 20 + 1) * 1_000));
+});
+
+test("what would read or answer too much is refused, not cut short", async () => {
+  const { database } = storage;
+  await sql`insert into usage_days
+    with recursive n(i) as (select 0 union all select i + 1 from n where i < 100000)
+    select 'ws_big', ${day} - i % 300, 'key_' || i, 'm', 'p', 1, 0, 1, 1, 0, 0, 1 from n`.execute(database);
+  const usage = new UsageStore(parts());
+  const big = { workspaceId: "ws_big", toMs: (day + 1) * dayMs };
+  expect(await usage.sums(usageOf({ ...big, fromMs: 0 }))).toBeUndefined();
+  expect(await usage.sums(usageOf({ ...big, fromMs: (day - 99) * dayMs, groupBy: ["key_id"] }))).toBeUndefined();
+  const lines = await usage.sums(usageOf({ ...big, fromMs: (day - 99) * dayMs }));
+  expect(lines).toHaveLength(100);
+  const inRange = Array.from({ length: 100_001 }, (_, index) => index).filter((index) => index % 300 < 100);
+  expect(lines?.reduce((sum, { requests }) => sum + requests, 0)).toBe(inRange.length);
+});
+
+test("hours that are no longer kept go, those of the range and other workspaces stay", async () => {
+  const usage = new UsageStore(parts());
+  const keptHour = day * 24 - 99;
+  await usage.deleteHoursBefore("ws_1", keptHour * hourMs);
+  const oldest = await storage.database.selectFrom("usage_hours").select(({ fn }) => ["workspace_id", fn.min<number>("hour").as("hour")])
+    .where("workspace_id", "in", ["ws_1", "ws_2"]).groupBy("workspace_id").orderBy("workspace_id").execute();
+  expect(oldest).toEqual([{ workspace_id: "ws_1", hour: keptHour }, { workspace_id: "ws_2", hour: day * 24 - 599 }]);
+  await usage.deleteNetworkHoursBefore(keptHour * hourMs);
+  expect(await storage.database.selectFrom("network_hours").selectAll().execute()).toHaveLength(100);
+});

@@ -1,0 +1,101 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { openInsightStorage } from "../../../test/support/generation-records.ts";
+import { freshDatabase } from "../../../test/support/postgres.ts";
+import { HealthEvents } from "./health-events.ts";
+import { ProviderStates } from "./provider-states.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-events-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const engines: [string, () => Promise<string>][] = [
+  ["SQLite", async () => `sqlite:${join(root, "events.db")}`],
+  ["Postgres", freshDatabase],
+];
+
+async function openStage(url: string, clock: FakeClock) {
+  const storage = await openInsightStorage(url);
+  const errors: unknown[] = [];
+  const events = await HealthEvents.open({ database: storage.database.withTables(), clock, onError: (error) => errors.push(error) });
+  const states = new ProviderStates({ clock, known: events.lastStatuses(), onChange: (change) => events.add(change) });
+  return { storage, events, states, errors };
+}
+
+const lines = (events: HealthEvents): string[] => events.shown().map(({ upstreamId, from, to }) => `${upstreamId}: ${from} -> ${to}`);
+
+describe.each(engines)("status changes on %s", (_, freshUrl) => {
+  test("are listed newest first, are the same after a restart, and go on from there", async () => {
+    const url = await freshUrl();
+    const clock = new FakeClock();
+    const first = await openStage(url, clock);
+    for (const id of ["a", "b"]) first.states.record(id, "served");
+    for (let count = 0; count < 5; count += 1) first.states.record("a", "outage");
+    const expected = ["a: healthy -> degraded", "b: unknown -> healthy", "a: unknown -> healthy"];
+    expect(lines(first.events)).toEqual(expected);
+    await first.events.written();
+    const before = first.events.shown();
+    await first.storage.close();
+
+    const second = await openStage(url, clock);
+    expect(second.events.shown()).toEqual(before);
+    second.states.record("b", "served");
+    expect(lines(second.events)).toEqual(expected);
+    second.states.record("a", "served");
+    expect(lines(second.events)).toEqual(["a: degraded -> healthy", ...expected]);
+    await second.events.written();
+    expect([...first.errors, ...second.errors]).toEqual([]);
+    await second.storage.close();
+  }, 30_000);
+});
+
+test("at most 50 are shown and 1000 kept, with the last status of every provider among them", async () => {
+  const clock = new FakeClock();
+  const url = `sqlite:${join(root, "many.db")}`;
+  const { storage, events } = await openStage(url, clock);
+  for (let index = 0; index < 1_100; index += 1) {
+    events.add({ upstreamId: `p${index % 70}`, from: "healthy", to: index < 1_050 ? "down" : "healthy", message: undefined });
+  }
+  expect(events.shown()).toHaveLength(50);
+  await events.written();
+  await storage.close();
+  const next = await openStage(url, clock);
+  expect(next.events.shown()).toHaveLength(50);
+  expect(next.events.shown()[0]?.upstreamId).toBe(`p${1_099 % 70}`);
+  expect([...next.events.lastStatuses().values()].filter((status) => status === "healthy")).toHaveLength(50);
+  expect(next.events.lastStatuses().size).toBe(70);
+  const kept = await next.storage.database.withTables<{ health_events: { id: string } }>()
+    .selectFrom("health_events").select("id").execute();
+  expect(kept).toHaveLength(1_000);
+  await next.storage.close();
+});
+
+test("a change that cannot be written is shown all the same, and reported", async () => {
+  const { storage, events, states, errors } = await openStage(`sqlite:${join(root, "closed.db")}`, new FakeClock());
+  await storage.close();
+  states.record("a", "served");
+  await events.written();
+  expect(lines(events)).toEqual(["a: unknown -> healthy"]);
+  expect(errors).toHaveLength(1);
+});
+
+test("what time alone changes is told by the check", () => {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const states = new ProviderStates({
+    clock, known: new Map([["a", "healthy"]]), onChange: ({ upstreamId, from, to }) => void told.push(`${upstreamId}: ${from} -> ${to}`),
+  });
+  for (let count = 0; count < 10; count += 1) states.record("a", "outage");
+  clock.advance(10_000);
+  states.record("a", "outage");
+  expect([states.stateOf("a"), states.stateOf("b")]).toEqual(["quarantined", undefined]);
+  clock.advance(30_000);
+  expect(states.onProbation()).toEqual(["a"]);
+  states.check();
+  clock.advance(90_000);
+  states.check();
+  expect(states.onProbation()).toEqual([]);
+  expect(told).toEqual(["a: healthy -> degraded", "a: degraded -> down", "a: down -> degraded", "a: degraded -> healthy"]);
+});

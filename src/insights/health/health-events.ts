@@ -1,0 +1,79 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { StatusChange, UpstreamStatus } from "./provider-states.ts";
+import { healthThresholds } from "./thresholds.ts";
+
+/** Status changes as they are stored. */
+export interface HealthEventTables {
+  health_events: {
+    id: string;
+    at_ms: number;
+    upstream_id: string;
+    from_status: string;
+    to_status: string;
+    message: string | null;
+  };
+}
+
+/** A status change as it is kept. */
+export interface HealthEvent extends StatusChange {
+  atMs: number;
+}
+
+const { eventsShown, eventsKept } = healthThresholds;
+
+/** Status changes, newest first: shown from memory, kept in the database so that a restart loses none. */
+export class HealthEvents {
+  private readonly options: { database: Kysely<HealthEventTables>; clock: Clock; onError(error: unknown): void };
+  private readonly newestFirst: HealthEvent[];
+  private writing: Promise<void> = Promise.resolve();
+
+  private constructor(options: HealthEvents["options"], newestFirst: HealthEvent[]) {
+    this.options = options;
+    this.newestFirst = newestFirst;
+  }
+
+  /** Reads what was kept, and deletes what is more than is kept. */
+  static async open(options: HealthEvents["options"]): Promise<HealthEvents> {
+    const rows = await options.database.selectFrom("health_events").selectAll().orderBy("id", "desc").limit(eventsKept).execute();
+    const oldest = rows.at(-1);
+    if (oldest !== undefined && rows.length === eventsKept) {
+      await options.database.deleteFrom("health_events").where("id", "<", oldest.id).execute();
+    }
+    return new HealthEvents(options, rows.map((row) => ({
+      atMs: row.at_ms, upstreamId: row.upstream_id, from: row.from_status as UpstreamStatus, to: row.to_status as UpstreamStatus,
+      message: row.message ?? undefined,
+    })));
+  }
+
+  /** Shows a change at once and writes it in the background. */
+  add(change: StatusChange): void {
+    // Ids begin with the time, and events of one moment keep their order in them.
+    const atMs = Math.max(this.options.clock.nowMs(), (this.newestFirst[0]?.atMs ?? 0) + 1);
+    this.newestFirst.unshift({ ...change, atMs });
+    this.newestFirst.length = Math.min(this.newestFirst.length, eventsKept);
+    this.writing = this.writing.then(() => this.write(change, atMs)).catch((error: unknown) => this.options.onError(error));
+  }
+
+  /** The newest changes, as many as the snapshot shows. */
+  shown(): readonly HealthEvent[] {
+    return this.newestFirst.slice(0, eventsShown);
+  }
+
+  /** The last known status of each upstream. */
+  lastStatuses(): ReadonlyMap<string, UpstreamStatus> {
+    return new Map(this.newestFirst.toReversed().map(({ upstreamId, to }) => [upstreamId, to]));
+  }
+
+  /** Resolves when every change is written or was given up. */
+  written(): Promise<void> {
+    return this.writing;
+  }
+
+  private async write({ upstreamId, from, to, message }: StatusChange, atMs: number): Promise<void> {
+    await this.options.database.insertInto("health_events").values({
+      id: newId("hev", atMs), at_ms: atMs, upstream_id: upstreamId, from_status: from, to_status: to, message: message ?? null,
+    }).execute();
+  }
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "bun:test";
+import { nextHealth, statesOf, unknownHealth, type HealthSignal } from "./provider-health.ts";
+
+const startMs = Date.UTC(2026, 10, 21);
+const signals = [
+  "served", "outage", "rationed", "smoke-passed", "smoke-failed", "budget-spent", "budget-free",
+] as const satisfies HealthSignal[];
+const isSignal = (text: string): text is HealthSignal => (signals as readonly string[]).includes(text);
+
+/** Plays a table: seconds since the start, what happened (how often, in the same second), the states afterwards. */
+function play(table: string): { expected: string; got: string }[] {
+  let health = unknownHealth;
+  return table.trim().split("\n").map((row) => {
+    const [second = "", what = "", times = "", ...states] = row.trim().split(/\s+/);
+    const nowMs = startMs + Number(second) * 1_000;
+    for (let count = 0; isSignal(what) && count < Number(times); count += 1) health = nextHealth(health, what, nowMs);
+    const got = statesOf(health, nowMs).join(" ") || "healthy";
+    return { expected: row.trim(), got: `${row.trim().slice(0, row.trim().length - states.join(" ").length)}${got}` };
+  });
+}
+
+const tables: Record<string, string> = {
+  "one failure, or two, are chance": `
+    0    served    5   healthy
+    1    outage    2   healthy
+    2    served    5   healthy`,
+  "three failures in ten ask it last, until fewer than one in ten of its recent answers fail": `
+    0    served    7   healthy
+    1    outage    3   deprioritized
+    2    served   10   deprioritized
+    3    served   20   healthy`,
+  "a provider that nobody asks any more gets its next chance when its failures are forgotten": `
+    0    outage    4   deprioritized
+    20   nothing   0   deprioritized
+    61   nothing   0   healthy`,
+  "rationing asks it last, and never leaves it out": `
+    0    rationed  9   deprioritized
+    11   rationed  9   deprioritized
+    30   rationed  9   deprioritized`,
+  "five failures in a row ask it last, however far apart they are": `
+    0     outage    1   healthy
+    100   outage    1   healthy
+    200   outage    1   healthy
+    300   outage    1   healthy
+    400   outage    1   deprioritized
+    500   nothing   0   deprioritized
+    701   nothing   0   healthy`,
+  "failures that lie five minutes apart are no row": `
+    0     outage    4   deprioritized
+    301   outage    1   healthy`,
+  "ten failures at once are a blip, ten over ten seconds a quarantine of thirty": `
+    0    outage   12   deprioritized
+    9    outage    1   deprioritized
+    10   outage    1   quarantined
+    39   nothing   0   quarantined
+    40   nothing   0   deprioritized`,
+  "a failure on probation doubles the quarantine, to five minutes at most": `
+    0     outage   10   deprioritized
+    10    outage    1   quarantined
+    40    outage    1   quarantined
+    99    nothing   0   quarantined
+    100   outage    1   quarantined
+    219   nothing   0   quarantined
+    220   outage    1   quarantined
+    459   nothing   0   quarantined
+    460   outage    1   quarantined
+    759   nothing   0   quarantined
+    760   outage    1   quarantined
+    1059  nothing   0   quarantined
+    1060  nothing   0   deprioritized`,
+  "failures of requests that were under way do not make a quarantine longer": `
+    0    outage   10   deprioritized
+    10   outage    1   quarantined
+    12   outage   50   quarantined
+    40   nothing   0   deprioritized`,
+  "three successes after a quarantine, and it is forgiven": `
+    0    outage   10   deprioritized
+    10   outage    1   quarantined
+    100  served    3   healthy
+    101  outage    2   healthy`,
+  "a success within the quarantine ends it": `
+    0    outage   10   deprioritized
+    10   outage    1   quarantined
+    11   served    1   deprioritized`,
+  "without any attempt probation ends by itself, but one failure within ten minutes is enough for the next quarantine": `
+    0    outage   10   deprioritized
+    10   outage    1   quarantined
+    99   nothing   0   deprioritized
+    115  nothing   0   healthy
+    312  outage    1   quarantined
+    371  nothing   0   quarantined
+    372  nothing   0   deprioritized
+    432  nothing   0   healthy`,
+  "long after a quarantine it takes a row again": `
+    0     outage   10   deprioritized
+    10    outage    1   quarantined
+    700   outage    1   healthy`,
+  "a failed smoke test excludes until one passes": `
+    0      smoke-failed  1   excluded
+    86400  nothing       0   excluded
+    86401  smoke-passed  1   healthy`,
+  "whoever served within a quarter of an hour is not excluded by a smoke test": `
+    0      served        1   healthy
+    900    smoke-failed  1   healthy
+    901    smoke-failed  1   excluded
+    902    served        1   healthy`,
+  "a spent budget stands beside everything else": `
+    0    budget-spent  1   budget_exhausted
+    0    smoke-failed  1   budget_exhausted excluded
+    0    outage       10   budget_exhausted excluded deprioritized
+    10   outage        1   budget_exhausted excluded quarantined
+    11   budget-free   1   excluded quarantined`,
+};
+
+describe("a provider's states", () => {
+  test.each(Object.entries(tables))("%s", (_, table) => {
+    const rows = play(table);
+    expect(rows.map(({ got }) => got)).toEqual(rows.map(({ expected }) => expected));
+  });
+});
+
+test("half of many answers failing never quarantines, and the memory stays bounded", () => {
+  let health = unknownHealth;
+  for (let index = 0; index < 20_000; index += 1) {
+    const nowMs = startMs + index * 10;
+    health = nextHealth(health, index % 2 === 0 ? "outage" : "served", nowMs);
+    expect(statesOf(health, nowMs)).not.toContain("quarantined");
+  }
+  expect(statesOf(health, startMs + 200_000)).toEqual(["deprioritized"]);
+  expect(health.attempts).toBeLessThanOrEqual(50);
+});

@@ -1,0 +1,85 @@
+import { type Kysely, sql } from "kysely";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { UsageTables } from "./usage-rollup.ts";
+
+/** Sums over some days of the whole service. */
+export interface ServiceSums {
+  requests: number;
+  errors: number;
+  promptTokens: number;
+  completionTokens: number;
+  costNanoUsd: bigint;
+  /** Tries at providers, and those of them that failed by the provider's own fault. */
+  attempts: number;
+  failures: number;
+}
+
+/** The sums of one day, model or provider; the day is counted from the epoch, in UTC. */
+export type ServiceLine<Group extends ServiceGroup> = ServiceSums & Record<Group, Group extends "day" ? number : string>;
+
+/** What the counters of the whole service can be told apart by. */
+export type ServiceGroup = "day" | "model" | "provider";
+
+/** What one workspace used over some days. */
+export interface WorkspaceSums {
+  workspaceId: string;
+  requests: number;
+  errors: number;
+  costNanoUsd: bigint;
+}
+
+/** Whole days; the end is exclusive. */
+export interface DayRange {
+  fromDay: number;
+  toDay: number;
+}
+
+/** Reads of the counters of the whole service, for those who run it. */
+export class ServiceUsageStore {
+  private readonly database: Kysely<UsageTables>;
+  private readonly commits: CommitQueue;
+
+  constructor(options: { database: Kysely<UsageTables>; commits: CommitQueue }) {
+    this.database = options.database;
+    this.commits = options.commits;
+  }
+
+  /** Sums by day, model or provider; a range of the primary key. */
+  async sumsBy<Group extends ServiceGroup>(group: Group, { fromDay, toDay }: DayRange): Promise<ServiceLine<Group>[]> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const { rows } = await sql<SumsRow & Record<"name", string | number>>`
+      select ${sql.ref(group)} as name, sum(requests) as requests, sum(errors) as errors, sum(prompt_tokens) as prompt_tokens,
+        sum(completion_tokens) as completion_tokens, sum(cost_nano) as cost_nano, sum(attempts) as attempts, sum(failures) as failures
+      from network_days where day >= ${fromDay} and day < ${toDay}
+      group by ${sql.ref(group)} order by ${sql.ref(group)}`.execute(this.database);
+    return rows.map((row) => ({ [group]: row.name, ...sumsOf(row) }) as ServiceLine<Group>);
+  }
+
+  /** What each workspace used that used anything, the dearest first; one range of the primary key for each workspace. */
+  async workspaces({ fromDay, toDay }: DayRange): Promise<WorkspaceSums[]> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const { rows } = await sql<{ workspace_id: string } & Pick<SumsRow, "requests" | "errors" | "cost_nano">>`
+      select used.workspace_id, sum(used.requests) as requests, sum(used.errors) as errors, sum(used.cost_nano) as cost_nano
+      from workspaces inner join usage_days as used on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}
+      group by used.workspace_id order by cost_nano desc, requests desc, used.workspace_id`.execute(this.database);
+    return rows.map((row) => ({
+      workspaceId: row.workspace_id, requests: Number(row.requests), errors: Number(row.errors), costNanoUsd: BigInt(row.cost_nano),
+    }));
+  }
+}
+
+interface SumsRow {
+  requests: number;
+  errors: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cost_nano: number | bigint;
+  attempts: number;
+  failures: number;
+}
+
+const sumsOf = (row: SumsRow): ServiceSums => ({
+  requests: Number(row.requests), errors: Number(row.errors), promptTokens: Number(row.prompt_tokens),
+  completionTokens: Number(row.completion_tokens), costNanoUsd: BigInt(row.cost_nano), attempts: Number(row.attempts),
+  failures: Number(row.failures),
+});
