@@ -1,5 +1,6 @@
 import { join, resolve } from "node:path";
 import type { z } from "zod";
+import { nanoFromUsd } from "../lib/money.ts";
 import { readTracingSettings } from "../telemetry/tracing-settings.ts";
 import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment-settings.ts";
@@ -42,15 +43,30 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     disconnect: file.disconnect ?? "abort",
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
+    catalog: { factsPath: file.catalog?.facts === undefined ? undefined : resolve(workingDirectory, file.catalog.facts) },
+    ocr: { model: file.ocr?.model },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({ members, quality: quality ?? [] })),
-    plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour }) => ({ perMinute: per_minute, fiveHour: five_hour })),
+    plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour, monthly_credits }) => ({
+      perMinute: per_minute, fiveHour: five_hour,
+      ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
+    })),
+    auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },
     encryptionKey: variables.encryptionKey,
+    secretsKey: variables.secretsKey,
+    previousSecretsKey: variables.previousSecretsKey,
     metricsPort: variables.metricsPort,
     bootstrap: { ...variables.bootstrap, plan: variables.bootstrap.plan ?? "enterprise" },
     tracing: tracingSettings(environment),
     logLevel: variables.logLevel ?? "info",
   };
 }
+
+type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];
+
+const oidcProvider = (entry: OidcEntry): Configuration<unknown>["auth"]["oidc"][number] => ({
+  id: entry.id, name: entry.name ?? entry.id, issuer: entry.issuer, clientId: entry.client_id, clientSecret: entry.client_secret,
+  scopes: entry.scopes ?? ["openid", "email", "profile"], signUp: entry.sign_up ?? false,
+});
 
 function tracingSettings(environment: Environment): Configuration<unknown>["tracing"] {
   const { endpoint, headers = {}, serviceName } = readTracingSettings(environment);

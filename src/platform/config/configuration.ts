@@ -35,6 +35,10 @@ export interface Configuration<Provider> {
   readonly providers: readonly Provider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   readonly sandbox: { readonly enabled: boolean | "auto" };
+  /** Absolute path of a facts file; undefined means the one that ships with the project. */
+  readonly catalog: { readonly factsPath: string | undefined };
+  /** The model that reads pages of files; undefined means the converter of this process. */
+  readonly ocr: { readonly model: string | undefined };
   /** Pools of the first-party routing presets, by preset id. */
   readonly routers: Readonly<Record<string, {
     readonly members: readonly string[];
@@ -44,11 +48,36 @@ export interface Configuration<Provider> {
   readonly plans: Readonly<Partial<Record<ConfiguredPlanId, {
     readonly perMinute: number;
     readonly fiveHour: number | undefined;
+    /** Absent where the plan comes with none. */
+    readonly monthlyCreditsNanoUsd?: bigint;
   }>>>;
   /** 32 bytes in base64 as they were configured; `loadEncryptionKey` makes the key of it. */
   readonly encryptionKey: string | undefined;
+  /** What protects callers' own provider keys in place of the encryption key, and what did before; 32 bytes in base64. */
+  readonly secretsKey: string | undefined;
+  readonly previousSecretsKey: string | undefined;
   /** Port of `/metrics` when it has its own. */
   readonly metricsPort: number | undefined;
+  /** How people sign in and up. */
+  readonly auth: {
+    /** Who may make an account once the owner's is claimed: nobody, whoever was invited, or anybody. */
+    readonly signUp: "closed" | "invitation" | "open";
+    /** Plan of the workspaces that people make. */
+    readonly plan: ConfiguredPlanId;
+    /** OpenID providers, by their slugs. */
+    readonly oidc: readonly {
+      readonly id: string;
+      readonly name: string;
+      /** Its metadata are looked up below it (OpenID Connect Discovery 1.0, section 4). */
+      readonly issuer: string;
+      readonly clientId: string;
+      /** Absent for public clients. */
+      readonly clientSecret: string | undefined;
+      readonly scopes: readonly string[];
+      /** Whoever signs in there gets an account. */
+      readonly signUp: boolean;
+    }[];
+  };
   /** What the first start creates for automation. */
   readonly bootstrap: {
     readonly llmKey: string | undefined;

@@ -31,6 +31,8 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     sharedUrl: read.checked("REDIS_URL", sharedUrlSchema),
     archiveUrl: read.checked("CLICKHOUSE_URL", archiveUrlSchema),
     encryptionKey: read.matching("SWITCHYARD_ENCRYPTION_KEY", isEncryptionKey, "expected 32 bytes in base64"),
+    secretsKey: read.matching("SWITCHYARD_SECRETS_KEY", isEncryptionKey, "expected 32 bytes in base64"),
+    previousSecretsKey: read.matching("SWITCHYARD_SECRETS_KEY_PREVIOUS", isEncryptionKey, "expected 32 bytes in base64"),
     logLevel: read.choice("LOG_LEVEL", logLevels),
     bootstrap: {
       llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { brand } from "../lib/brand.ts";
 import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
@@ -32,12 +33,48 @@ const retentionSchema = z.strictObject({
   log_budget_gb: z.preprocess(numberFromText, z.number().positive("expected a number above 0")),
 }).partial();
 
+/** The first-party routing presets, by their wire ids. */
+const routerIds = ["auto", "free", "cowork", "hermes", "latest"].map((preset) => `${brand.routerOwner}/${preset}`);
+
 const routerSchema = z.strictObject({
   members: z.array(modelId).min(1, "expected at least one model"),
   quality: z.array(modelId).optional(),
+}).superRefine(({ members, quality }, context) => {
+  const known = new Set(members.map((id) => id.toLowerCase()));
+  quality?.forEach((id, index) => {
+    if (known.has(id.toLowerCase())) return;
+    context.addIssue({ code: "custom", path: ["quality", index], message: "expected one of the members" });
+  });
 });
 
-const planSchema = z.strictObject({ per_minute: requests, five_hour: requests.optional() });
+/** Credits that come with a plan each month, in USD. */
+const creditsUsd = z.preprocess(
+  numberFromText, z.number().min(0, "expected an amount of USD").max(1_000_000, "expected at most 1000000 USD"),
+);
+
+const planSchema = z.strictObject({ per_minute: requests, five_hour: requests.optional(), monthly_credits: creditsUsd.optional() });
+
+const oidcSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "expected a slug: lower-case letters, digits and dashes, no dash first")
+    .refine((id) => id !== "credential", "is the name of passwords; choose another"),
+  name: name.optional(),
+  issuer: httpUrlSchema,
+  client_id: name,
+  client_secret: name.optional(),
+  scopes: z.array(name).optional(),
+  sign_up: z.preprocess(booleanFromText, z.boolean()).optional(),
+});
+
+const authSchema = z.strictObject({
+  sign_up: z.enum(["closed", "invitation", "open"]),
+  plan: z.enum(planIds),
+  oidc: z.array(oidcSchema).superRefine((providers, context) => {
+    providers.forEach(({ id }, index) => {
+      if (providers.findIndex((other) => other.id === id) === index) return;
+      context.addIssue({ code: "custom", path: [index, "id"], message: "is the id of another provider above" });
+    });
+  }),
+}).partial();
 
 /** The schema of switchyard.yaml; providers are checked by the schema of those who use them. */
 export const createFileSchema = <Provider extends z.ZodType>(provider: Provider) => z.strictObject({
@@ -49,8 +86,11 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider)
   disconnect: z.enum(["abort", "drain"]),
   providers: z.array(provider),
   sandbox: z.strictObject({ enabled: z.preprocess(booleanFromText, z.union([z.literal("auto"), z.boolean()])) }).partial(),
-  routers: z.record(modelId, routerSchema),
+  catalog: z.strictObject({ facts: name }).partial(),
+  ocr: z.strictObject({ model: modelId }).partial(),
+  routers: z.partialRecord(z.enum(routerIds), routerSchema),
   plans: z.partialRecord(z.enum(planIds), planSchema),
+  auth: authSchema,
 }).partial();
 
 /** What a valid file holds. */

@@ -19,6 +19,8 @@ export const brand = {
   managementKeyFamilyPrefix: "ak_",
   /** Key of the metadata object on response bodies and final stream frames. */
   metadataKey: "service_metadata",
+  /** Event that carries it after the last event of a Responses stream. */
+  metadataEvent: "response.service.metadata",
   /** Cookie that carries a dashboard session. */
   sessionCookie: "__session",
 } as const;

@@ -34,4 +34,9 @@ export interface CommitQueue {
   flush(): Promise<void>;
   /** Units accepted and not yet durable. */
   readonly pendingCount: number;
+  /**
+   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or units were lost to
+   * an outage and none has gone through since. With nothing waiting it is false, so that somebody finds out.
+   */
+  readonly stalled: boolean;
 }

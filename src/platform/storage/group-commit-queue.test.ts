@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
 import { type BatchWriter, GroupCommitQueue, type GroupCommitOptions, type UnitFailure } from "./group-commit-queue.ts";
@@ -144,4 +145,51 @@ test("a closed queue settles what it has and refuses the rest", async () => {
   await nextTurn();
   await writer.finish();
   await Promise.all([commit, closed]);
+});
+
+test("a queue whose oldest unit waits too long has stalled, and has not once it is through", async () => {
+  const clock = new FakeClock();
+  const { writer, queue } = build({ clock, stalledAfterMs: 1_000 });
+  expect(queue.stalled).toBe(false);
+  const commit = queue.commit(unit("a"));
+  await nextTurn();
+  clock.advance(1_000);
+  expect(queue.stalled).toBe(false);
+  clock.advance(1);
+  expect(queue.stalled).toBe(true);
+  await writer.finish();
+  await commit;
+  expect(queue.stalled).toBe(false);
+});
+
+test("after an outage one unit at a time finds out whether it is over", async () => {
+  const { writer, queue } = build();
+  const lost = queue.commit(unit("lost"));
+  await nextTurn();
+  void writer.fail(new StorageUnavailableError("gone"));
+  await expect(lost).rejects.toThrow("gone");
+  expect(queue.stalled).toBe(false);
+  const probe = queue.commit(unit("probe"));
+  expect(queue.stalled).toBe(true);
+  await nextTurn();
+  await writer.finish();
+  await probe;
+  const next = queue.commit(unit("next"));
+  expect(queue.stalled).toBe(false);
+  await nextTurn();
+  await writer.finish();
+  await next;
+});
+
+test("a unit that the database refused for what it says is no outage", async () => {
+  const { writer, queue } = build();
+  const refused = queue.commit(unit("refused"));
+  await nextTurn();
+  void writer.finish([{ index: 0, error: new Error("not unique") }]);
+  await expect(refused).rejects.toThrow("not unique");
+  const next = queue.commit(unit("next"));
+  expect(queue.stalled).toBe(false);
+  await nextTurn();
+  await writer.finish();
+  await next;
 });

@@ -26,6 +26,8 @@ export interface GroupCommitOptions {
   maxBatchUnits?: number;
   /** Above this many waiting units new ones are refused at once. */
   maxPendingUnits?: number;
+  /** From this wait of the oldest unit on, the queue counts as stalled. */
+  stalledAfterMs?: number;
 }
 
 interface Entry {
@@ -55,12 +57,15 @@ export class GroupCommitQueue implements CommitQueue {
   readonly #maxWaitMs: number;
   readonly #maxBatchUnits: number;
   readonly #maxPendingUnits: number;
+  readonly #stalledAfterMs: number;
   #waiting: Entry[] = [];
   #inFlight: Entry[] = [];
   #lastSequence = 0;
   #flushWaiters: FlushWaiter[] = [];
   #expiryTimer: ReturnType<typeof setTimeout> | undefined;
   #draining = false;
+  /** Units were lost to an outage, and none went through since. */
+  #losing = false;
   #closed = false;
 
   constructor(options: GroupCommitOptions) {
@@ -70,10 +75,16 @@ export class GroupCommitQueue implements CommitQueue {
     this.#maxWaitMs = options.maxWaitMs ?? 5_000;
     this.#maxBatchUnits = options.maxBatchUnits ?? 1_024;
     this.#maxPendingUnits = options.maxPendingUnits ?? 100_000;
+    this.#stalledAfterMs = options.stalledAfterMs ?? 1_000;
   }
 
   get pendingCount(): number {
     return this.#inFlight.length + this.#waiting.length;
+  }
+
+  get stalled(): boolean {
+    const oldest = this.#inFlight[0] ?? this.#waiting[0];
+    return oldest !== undefined && (this.#losing || this.#clock.monotonicMs() - oldest.acceptedAtMs > this.#stalledAfterMs);
   }
 
   commit(unit: CommitUnit): Promise<void> {
@@ -136,6 +147,7 @@ export class GroupCommitQueue implements CommitQueue {
 
   #settle(batch: Entry[], failures: readonly UnitFailure[]): void {
     for (const { index, error } of failures) batch[index]?.reject(error);
+    this.#losing = failures.length === batch.length && failures.every(({ error }) => error instanceof StorageUnavailableError);
     // Resolving a promise that was rejected a line above has no effect.
     for (const entry of batch) entry.resolve();
     this.#inFlight = [];
@@ -166,7 +178,10 @@ export class GroupCommitQueue implements CommitQueue {
     for (const entry of expired) {
       entry.reject(new StorageUnavailableError(`the database did not take the commit within ${this.#maxWaitMs} ms`));
     }
-    if (expired.length > 0) this.#releaseFlushes();
+    if (expired.length > 0) {
+      this.#losing = true;
+      this.#releaseFlushes();
+    }
     this.#watchExpiry();
   }
 }

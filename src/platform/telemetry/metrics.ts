@@ -58,6 +58,8 @@ export interface Metrics {
   firstToken(provider: string): HistogramCell;
   tokens(provider: string, kind: keyof TokenCounts): CounterCell;
   upstreamAttempt(provider: string, outcome: Outcome): CounterCell;
+  /** Seconds from a file to its text, the wait for a converter included. */
+  conversion(format: string, outcome: string): HistogramCell;
   /** Errors answered, with who is to blame as the catalogue says. */
   error(code: ErrorCode): CounterCell;
   readonly rateLimited: CounterCell;
@@ -110,6 +112,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     gatewayOverhead: (endpoint) => families.overheads.at(endpoint),
     firstToken: (provider) => families.firstTokens.at(provider),
     tokens: (provider, kind) => families.tokens.at(provider, tokenKinds[kind]),
+    conversion: (format, outcome) => families.conversions.at(format, outcome),
     upstreamAttempt: (provider, outcome) => families.attempts.at(provider, outcome),
     error: (code) => families.errors.at(code, faultOf(code)),
     rateLimited: families.rateLimited.at(),

@@ -1,5 +1,18 @@
 import type { Migration } from "../migrate.ts";
 import { firstSchema } from "./2026-11-21-first-schema.ts";
+import { storedResponses } from "./2026-11-21-stored-responses.ts";
+import { presetsAndKeyUses } from "./2026-11-22-presets-and-key-uses.ts";
+import { childKeys } from "./2026-11-23-child-keys.ts";
+import { insights } from "./2026-11-24-insights.ts";
+import { securityAndGrants } from "./2026-11-25-security-and-grants.ts";
+import { providerKeys } from "./2026-11-27-provider-keys.ts";
+import { people } from "./2026-11-28-people.ts";
+import { documentJobs } from "./2026-11-29-document-jobs.ts";
+import { blocking } from "./2026-12-01-blocking.ts";
+import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
-export const migrations: readonly Migration[] = [firstSchema];
+export const migrations: readonly Migration[] = [
+  firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
+  payments, blocking,
+];
