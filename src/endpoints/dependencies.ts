@@ -1,10 +1,34 @@
+import type { KeyProber } from "../account/byok/key-prober.ts";
+import type { ProviderKeyDirectory } from "../account/byok/provider-key-directory.ts";
+import type { ProviderKeyEditor } from "../account/byok/provider-key-editor.ts";
+import type { ProviderKeyUsage } from "../account/byok/provider-key-usage.ts";
+import type { ProviderKeys } from "../account/byok/provider-keys.ts";
+import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { LlmKeyEditor } from "../account/keys/llm-key-editor.ts";
 import type { LlmKeyMinter } from "../account/keys/llm-key-minter.ts";
 import type { LlmKeyStore } from "../account/keys/llm-key-store.ts";
+import type { ManagementKeyEditor } from "../account/keys/management-key-editor.ts";
+import type { ManagementKeyStore } from "../account/keys/management-key-store.ts";
+import type { GrantStore } from "../account/ledger/grant-store.ts";
+import type { Grants } from "../account/ledger/grants.ts";
 import type { Ledger } from "../account/ledger/ledger.ts";
 import type { LedgerStore } from "../account/ledger/ledger-store.ts";
+import type { PlanCredits } from "../account/ledger/open-credits.ts";
+import type { People } from "../account/people/open-people.ts";
+import type { UserEditor } from "../account/people/user-editor.ts";
+import type { PresetDirectory } from "../account/presets/preset-directory.ts";
+import type { PresetEditor } from "../account/presets/preset-editor.ts";
+import type { Security } from "../account/security/open-security.ts";
+import type { WorkspaceStore } from "../account/workspaces/workspace-store.ts";
+import type { Documents } from "../documents/open-documents.ts";
 import type { RateCounters } from "../http/count-request.ts";
+import type { RouteHistory } from "../inference/catalog/route-history.ts";
 import type { InferenceDependencies } from "../inference/dependencies.ts";
+import type { AnswerCache } from "../inference/surfaces/embeddings/answer-cache.ts";
+import type { BackgroundRunner } from "../inference/stored-responses/background-runner.ts";
+import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
+import type { Insights } from "../insights/open-insights.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 
 /** What operational endpoints tell about the process. */
@@ -23,12 +47,43 @@ export interface Dependencies {
   inference: InferenceDependencies;
   ledger: Ledger;
   ledgerStore: LedgerStore;
+  grants: Grants;
+  grantStore: GrantStore;
+  /** The workspace of whoever runs the service. */
+  operatorWorkspaceId: string;
+  /** What comes with plans each month. */
+  planCredits: PlanCredits;
   llmKeys: LlmKeyStore;
   llmKeyMinter: LlmKeyMinter;
+  llmKeyEditor: LlmKeyEditor;
+  managementKeys: ManagementKeyStore;
+  managementKeyEditor: ManagementKeyEditor;
+  directory: CredentialDirectory;
+  people: People;
+  userEditor: UserEditor;
+  workspaces: WorkspaceStore;
+  presets: PresetDirectory;
+  presetEditor: PresetEditor;
+  providerKeys: ProviderKeys;
+  providerKeyDirectory: ProviderKeyDirectory;
+  providerKeyEditor: ProviderKeyEditor;
+  providerKeyUsage: ProviderKeyUsage;
+  keyProber: KeyProber;
   generations: GenerationStore;
+  insights: Insights;
+  routeHistory: RouteHistory;
+  responses: ResponseStore;
+  background: BackgroundRunner;
+  documents: Documents;
+  /** Id of the model that reads pages of files in place of the converter; undefined where none is configured. */
+  ocrModel: string | undefined;
+  embeddingCache: AnswerCache;
+  security: Security;
   counters: RateCounters;
   operations: Operations;
   clock: Clock;
+  /** Where people reach the service, without a trailing slash. */
+  publicUrl(): string;
   /** Text of the OpenAPI document of the table. */
   openApiText(): string;
   docsHtml(): string;

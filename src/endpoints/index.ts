@@ -1,26 +1,88 @@
 import type { Endpoint } from "../http/endpoint.ts";
+import { listAuditLog } from "./account/audit.ts";
+import { changeProviderKey, createProviderKey, deleteProviderKey, listProviderKeys } from "./account/byok.ts";
+import { changeDonation, donateProviderKey, withdrawProviderKey } from "./account/byok-donations.ts";
 import { credits } from "./account/credits.ts";
+import { grantCredits, listGrants } from "./account/credits-grants.ts";
 import { authKey, currentKey } from "./account/current-key.ts";
+import { createChildKey, deleteChildKey } from "./account/child-keys.ts";
+import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
 import { createKey, listKeys } from "./account/keys.ts";
+import { createManagementKey, listManagementKeys, revokeManagementKey } from "./account/management-keys.ts";
+import { changeOrganization, createOrganization, getOrganization, listOrganizations } from "./account/organization.ts";
+import { acceptInvitation, inviteMember, listInvitations, revokeInvitation } from "./account/organization-invitations.ts";
+import { changeMember, listMembers, removeMember } from "./account/organization-members.ts";
+import { claimPage, joinPage, signInFailedPage, submitClaim, submitJoin } from "./account/people-pages.ts";
+import { signInMethods, signUp } from "./account/people-sign-up.ts";
+import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
+import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
+import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
+import { modelUptime, modelUptimeByEncodedId } from "./catalog/model-uptime.ts";
+import { addAllowedRange, listAllowedRanges, removeAllowedRange } from "./account/security-ip-allowlist.ts";
+import { changeKeyPrivacy, listCredentials } from "./account/security-keys.ts";
+import { changePrivacy, getPrivacy } from "./account/security-privacy.ts";
+import { changePassword, changeSession, getSession, listSessions, revokeOtherSessions, revokeSession } from "./account/session.ts";
+import {
+  addPasskey, deletePasskey, listPasskeys, passkeyRegistrationOptions, passkeySignInOptions, signInWithPasskey,
+} from "./account/session-passkeys.ts";
+import { linkProvider, providerCallback, signInWithPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
+import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { providerLogo } from "./catalog/provider-logo.ts";
 import { listProviders } from "./catalog/providers.ts";
+import { routingPreview, routingPreviewByEncodedId } from "./catalog/routing-preview.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { documentsParse } from "./documents/documents-parse.ts";
+import { ocrExtract } from "./documents/ocr-extract.ts";
 import { chatCompletions } from "./inference/chat-completions.ts";
+import { listInputItems } from "./inference/stored-response-items.ts";
+import { cancelStoredResponse, deleteStoredResponse, getStoredResponse } from "./inference/stored-response.ts";
+import { compactResponse } from "./inference/compact-response.ts";
+import { countMessageTokens } from "./inference/count-tokens.ts";
+import { decisions, systemOne } from "./inference/decisions.ts";
+import { embeddings } from "./inference/embeddings.ts";
+import { explainRouting } from "./inference/explain-routing.ts";
+import { messages } from "./inference/messages.ts";
+import { moderations } from "./inference/moderations.ts";
+import { cohereRerankPath, rerank } from "./inference/rerank.ts";
+import { responses } from "./inference/responses.ts";
+import { activityAnalytics, generationAnalytics, usageAnalytics } from "./insights/analytics.ts";
+import { explainGeneration } from "./insights/explain-generation.ts";
 import { generationById, generationByQuery } from "./insights/generation.ts";
+import { health } from "./insights/health.ts";
+import { networkStatistics } from "./insights/network.ts";
+import { spendReport } from "./insights/spend-report.ts";
 import { docs, openApi } from "./ops/documentation.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 
 /** The whole API on one screen. Routes, guard, OpenAPI and docs are made from it. */
 export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Inference
-  chatCompletions,
+  chatCompletions, messages, countMessageTokens, responses, compactResponse, explainRouting,
+  embeddings, rerank, cohereRerankPath, moderations, decisions, systemOne, ocrExtract, documentsParse,
+  getStoredResponse, deleteStoredResponse, cancelStoredResponse, listInputItems,
   // Catalog
   listModels, countModels, getModel, getModelByEncodedId, listProviders, providerLogo,
+  routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
+  modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
+  // People
+  claimPage, submitClaim, joinPage, submitJoin, signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
+  signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
+  deletePasskey, changePassword, getSession, changeSession, listSessions, revokeSession, revokeOtherSessions,
+  listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,
+  listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
   // Account
-  createKey, listKeys, authKey, currentKey, credits,
+  createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, deleteChildKey, credits,
+  createManagementKey, listManagementKeys, revokeManagementKey,
+  createPreset, listPresets, getPreset, changePreset, deletePreset,
+  createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
+  // Security
+  listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
+  // Operators
+  grantCredits, listGrants,
   // Insights
-  generationById, generationByQuery,
+  generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
+  usageAnalytics, activityAnalytics, generationAnalytics,
   // Operations
   openApi, docs, healthz, readyz, metrics,
 ];

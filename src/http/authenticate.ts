@@ -1,6 +1,7 @@
-import type { Caller, Credential } from "../account/keys/caller.ts";
+import { isLive, type Caller, type Credential } from "../account/keys/caller.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
 import { coversScope } from "../account/keys/scopes.ts";
+import { sessionCookieOf } from "../account/people/session-cookie.ts";
 import { brand } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
@@ -18,13 +19,25 @@ export function presentedSecret(headers: Headers): string | undefined {
 const invalidKey = (): GatewayError =>
   new GatewayError("invalid_api_key", "The API key is not valid: it is unknown, revoked, disabled or expired.");
 
-function assertLive(credential: Credential, nowMs: number): void {
-  const { key } = credential;
-  if (key.expiresAtMs !== null && key.expiresAtMs <= nowMs) throw invalidKey();
-  if (credential.kind === "llm-key" ? credential.key.disabled : credential.key.revokedAtMs !== null) throw invalidKey();
+const needsSession = (): GatewayError =>
+  new GatewayError("unauthorized", "This endpoint is for people who have signed in; keys are for programs.", {
+    metadata: { hint: "Sign in with POST /api/auth/sign-in/email and send the cookie." },
+  });
+
+/** Of a request without a key. A session where none is accepted is no mistake of its browser, so it is told what is. */
+function missingKey(headers: Headers, { session, managementScope }: AccessRule): GatewayError {
+  if (session && managementScope === undefined) return new GatewayError("authentication_required", "Sign in to use this endpoint.");
+  if (!session && sessionCookieOf(headers.get("cookie")) !== undefined) {
+    const message = `This endpoint needs an LLM key (prefix ${brand.llmKeyFamilyPrefix}); sessions are for administration.`;
+    return new GatewayError("unauthorized", message, {
+      metadata: { hint: "Create an LLM key with POST /keys and send it as Authorization: Bearer." },
+    });
+  }
+  return new GatewayError("missing_api_key", "No API key was sent. Send one as `Authorization: Bearer <key>`.");
 }
 
 function assertAccepted(credential: Credential, access: AccessRule): void {
+  if (access.session && access.managementScope === undefined) throw needsSession();
   if (credential.kind === "llm-key") {
     if (access.llmKey || access.anonymous) return;
     throw new GatewayError("unauthorized", `This endpoint needs a management key (prefix ${brand.managementKeyFamilyPrefix}); LLM keys are for inference.`, {
@@ -75,11 +88,10 @@ export function authenticate(options: {
   const secret = presentedSecret(options.headers);
   if (secret === undefined) {
     if (access.anonymous) return options.anonymous();
-    throw new GatewayError("missing_api_key", "No API key was sent. Send one as `Authorization: Bearer <key>`.");
+    throw missingKey(options.headers, access);
   }
   const credential = options.directory.find(secret);
-  if (credential === undefined) throw invalidKey();
-  assertLive(credential, options.nowMs);
+  if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
   assertAccepted(credential, access);
   assertEndpointAllowed(credential, options.path);
   return credential;

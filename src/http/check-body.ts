@@ -10,7 +10,8 @@ export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const param = issue === undefined ? "" : fieldPath(issue.path);
+  const unknownField = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
+  const param = issue === undefined ? "" : fieldPath([...issue.path, ...unknownField]);
   throw new GatewayError("bad_request", param === "" ? `The body is not valid: ${issue?.message}` : `${param}: ${issue?.message}`, {
     ...(param === "" ? {} : { param }),
   });

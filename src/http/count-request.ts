@@ -1,4 +1,6 @@
 import type { Caller } from "../account/keys/caller.ts";
+import { countedAddress } from "../account/limits/counted-address.ts";
+import type { Quota } from "../account/limits/quota.ts";
 import type { RateDecision, RateLimiter } from "../account/limits/rate-limiter.ts";
 import { anonymousTier, type RateClass, type RateTiers } from "../account/limits/rate-tier.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
@@ -19,47 +21,49 @@ interface CountedRequest {
 
 function decide(counters: RateCounters, { caller, rateClass }: CountedRequest): RateDecision {
   if (caller.kind === "anonymous")
-    return counters.limiter.admit(`ip ${caller.address}`, anonymousTier);
+    return counters.limiter.admit(`ip ${countedAddress(caller.address)}`, anonymousTier);
   const tier = counters.tiers.tierFor(caller.workspace.plan, rateClass);
-  const ownLimit = caller.kind === "llm-key" ? caller.key.rateLimitPerMinute : null;
-  const counter =
-    rateClass === "account" ? `${caller.key.id} account` : `${caller.key.id} ${tier.id}`;
-  return counters.limiter.admit(counter, tier, ownLimit);
+  const windowOf = (keyId: string): string =>
+    rateClass === "account" ? `${keyId} account` : `${keyId} ${tier.id}`;
+  if (caller.kind === "session") return counters.limiter.admit(windowOf(caller.user.id), tier);
+  if (caller.kind === "management-key") return counters.limiter.admit(windowOf(caller.key.id), tier);
+  const { key, parent } = caller;
+  const decision = counters.limiter.admit(windowOf(key.id), tier, key.rateLimitPerMinute);
+  if (parent === undefined || !decision.admitted) return decision;
+  // A key and those that it made share its window, so that a window cannot be multiplied.
+  const shared = counters.limiter.admit(windowOf(parent.id), tier, parent.rateLimitPerMinute);
+  return shared.admitted ? decision : shared;
 }
 
-/** Counts a request against its caller's window, writes the headers, and refuses it when the window is full. */
+/** Counts a request against its caller's windows, writes the headers, and refuses it when one of them is full. */
 export function countRequest(counters: RateCounters, request: CountedRequest): void {
   const { admitted, tier } = decide(counters, request);
   Object.assign(request.headers, rateHeaders(tier));
-  if (admitted) countInQuota(counters, request);
-  else
-    throw tooMany(
-      request.caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded",
-      {
-        tier: tier.id,
-        limit: tier.perMinute,
-        windowSeconds: 60,
-      },
-    );
+  const quota = quotaOf(counters, request);
+  if (quota !== undefined) countInQuota(counters, { ...quota, admitted, headers: request.headers });
+  if (admitted) return;
+  throw tooMany(request.caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded", {
+    tier: tier.id, limit: tier.perMinute, windowSeconds: 60,
+  });
 }
 
-/** Counts a request in its plan's window of hours, where it has one. */
+/** The window of hours that a request counts in beside its minute, with the name of its counter. */
+function quotaOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): { quota: Quota; counter: string } | undefined {
+  if (caller.kind !== "llm-key") return undefined;
+  const quota = tiers.quotaFor(caller.workspace.plan, rateClass);
+  return quota && { quota, counter: (caller.parent ?? caller.key).id };
+}
+
+/** Counts a request in its window of hours, unless its minute refused it, and tells what is left. */
 function countInQuota(
-  counters: RateCounters,
-  { caller, rateClass, headers }: CountedRequest,
+  { limiter: { quotas } }: RateCounters,
+  { quota, counter, admitted, headers }: { quota: Quota; counter: string; admitted: boolean; headers: Record<string, string> },
 ): void {
-  if (caller.kind !== "llm-key") return;
-  const quota = counters.tiers.quotaFor(caller.workspace.plan, rateClass);
-  if (quota === undefined) return;
-  const admitted = counters.limiter.quotas.tryAdd(caller.key.id, quota);
-  Object.assign(headers, quotaHeaders(counters.limiter.quotas.stateOf(caller.key.id, quota)));
-  if (admitted) return;
+  const hasRoom = !admitted || quotas.tryAdd(counter, quota);
+  Object.assign(headers, quotaHeaders(quotas.stateOf(counter, quota)));
+  if (hasRoom) return;
   Object.assign(headers, exhaustedQuotaHeaders(quota));
-  throw tooMany("rate_limit_exceeded", {
-    tier: quota.id,
-    limit: quota.requests,
-    windowSeconds: quota.windowSeconds,
-  });
+  throw tooMany("rate_limit_exceeded", { tier: quota.id, limit: quota.requests, windowSeconds: quota.windowSeconds });
 }
 
 function tooMany(

@@ -9,6 +9,10 @@ export interface AccessRule {
   llmKey?: true;
   /** Management keys that hold this scope are accepted. */
   managementScope?: Scope;
+  /** Sessions of people are accepted; where a scope is named, those whose role holds it. */
+  session?: true;
+  /** Of those, operators of the service alone: people in whichever workspace they are, keys of the first one. */
+  operator?: true;
   /** No credential is needed; a valid one that is accepted widens the answer, an invalid one is refused. */
   anonymous?: true;
   /** Credentials are not looked at. */
@@ -40,7 +44,15 @@ export interface Endpoint<Dependencies, Body = unknown> {
   query?: ZodType;
   /** Parsed and checked before `handle`; endpoints with a raw body only document theirs. */
   body?: ZodType<Body>;
+  /** Nothing is changed by it, although it is no GET; changes of the account plane are written to the audit log. */
+  unaudited?: true;
+  /** A request without a body means one with an empty object. */
+  bodyOptional?: true;
   rawBody?: ZodType;
+  /** The body as a form, where it is taken as one too (RFC 7578). */
+  formBody?: ZodType;
+  /** What a raw body is sent as; JSON unless it is named. */
+  rawBodyType?: string;
   response?: ZodType;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;

@@ -28,11 +28,18 @@ function security({ access }: Endpoint<never>): Json[] {
   const needed: Json[] = [];
   if (access.llmKey) needed.push({ llmKey: [] });
   if (access.managementScope !== undefined) needed.push({ managementKey: [] });
+  if (access.session) needed.push({ session: [] });
   if (access.open || access.anonymous) needed.push({});
   return needed;
 }
 
 const errorResponse = { description: "Refused or failed; `error.code` says why.", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } };
+
+/** A body in each form that it is taken in. */
+const bodyContent = ({ rawBodyType, formBody }: Endpoint<never>, body: ZodType): Json => ({
+  [rawBodyType ?? "application/json"]: { schema: jsonSchema(body, "input") },
+  ...(formBody === undefined ? {} : { "multipart/form-data": { schema: jsonSchema(formBody, "input") } }),
+});
 
 function operation(endpoint: Endpoint<never>): Json {
   const body = endpoint.rawBody ?? endpoint.body;
@@ -45,7 +52,7 @@ function operation(endpoint: Endpoint<never>): Json {
     security: security(endpoint),
     ...(endpoint.access.managementScope === undefined ? {} : { "x-required-scope": endpoint.access.managementScope }),
     ...(given.length === 0 ? {} : { parameters: given }),
-    ...(body === undefined ? {} : { requestBody: { required: true, content: { "application/json": { schema: jsonSchema(body, "input") } } } }),
+    ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, body) } }),
     responses: {
       200: {
         description: "Success.",
@@ -91,6 +98,7 @@ export function openApiDocument(endpoints: readonly Endpoint<never>[], { version
       schemas: { Error: errorSchema },
       securitySchemes: {
         llmKey: { type: "http", scheme: "bearer", description: `LLM key (prefix ${brand.llmKeyFamilyPrefix}).` },
+        session: { type: "apiKey", in: "cookie", name: brand.sessionCookie, description: "Session of somebody who signed in." },
         managementKey: { type: "http", scheme: "bearer", description: `Management key (prefix ${brand.managementKeyFamilyPrefix}).` },
       },
     },

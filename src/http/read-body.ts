@@ -10,19 +10,30 @@ const tooLarge = (limitBytes: number): GatewayError =>
  * nobody sends them to these APIs, and a small one can unfold into gigabytes.
  */
 export async function readBodyText(request: Request, limitBytes: number): Promise<string> {
-  const { headers } = request;
+  const declared = declaredLength(request, limitBytes);
+  return declared === undefined ? (await readUnsizedBody(request, limitBytes)).toString("utf8") : request.text();
+}
+
+/** The body as bytes, under the same rules. */
+export async function readBodyBytes(request: Request, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = declaredLength(request, limitBytes);
+  return declared === undefined ? readUnsizedBody(request, limitBytes) : new Uint8Array(await request.arrayBuffer());
+}
+
+/** The length that the request announces, once it is within the limit; undefined when it announces none. */
+function declaredLength({ headers }: Request, limitBytes: number): number | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
     throw new GatewayError("bad_request", `The body is sent with content-encoding ${encoding}. Send it uncompressed.`);
   }
   const declared = headers.get("content-length");
-  if (declared === null) return readUnsizedBody(request, limitBytes);
+  if (declared === null) return undefined;
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes);
-  return request.text();
+  return Number(declared);
 }
 
-async function readUnsizedBody(request: Request, limitBytes: number): Promise<string> {
-  if (request.body === null) return "";
+async function readUnsizedBody(request: Request, limitBytes: number): Promise<Buffer<ArrayBuffer>> {
+  if (request.body === null) return Buffer.alloc(0);
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body) {
@@ -30,7 +41,7 @@ async function readUnsizedBody(request: Request, limitBytes: number): Promise<st
     if (size > limitBytes) throw tooLarge(limitBytes);
     parts.push(chunk);
   }
-  return Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts);
 }
 
 /** JSON text of one object; anything else is refused with the place where it went wrong. */

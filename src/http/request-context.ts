@@ -3,8 +3,8 @@ import type { Caller } from "../account/keys/caller.ts";
 import { brandHeader } from "../platform/lib/brand.ts";
 import { queryOf } from "./request-target.ts";
 
-/** Header names of the trace id, in lower case. */
-const traceHeaders = [brandHeader("Trace-Id").toLowerCase(), "x-request-id"] as const;
+/** Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read, and Anthropic's. */
+const traceHeaders = [brandHeader("Trace-Id").toLowerCase(), "x-request-id", "request-id"] as const;
 
 /** What a handler knows of its request. */
 export class RequestContext<Body = unknown> {
@@ -18,14 +18,30 @@ export class RequestContext<Body = unknown> {
   readonly headers: Record<string, string>;
   caller: Caller;
   body!: Body;
+  /** Whether a settlement counts this request in the metrics, where its handler knows better than its endpoint. */
+  settled?: boolean;
+  /** Id of the record that the handler made or changed, where the path does not say it; for the audit log. */
+  changed?: string;
+  private readonly addressOf: (request: Request, server: Server<undefined>) => string;
 
-  constructor(options: { request: BunRequest; server: Server<undefined>; traceId: string; startedMs: number; caller: Caller }) {
+  constructor(options: {
+    request: BunRequest; server: Server<undefined>; traceId: string; startedMs: number; caller: Caller;
+    /** Finds the address that a request came from. */
+    addressOf(request: Request, server: Server<undefined>): string;
+  }) {
+    this.addressOf = options.addressOf;
     this.request = options.request;
     this.server = options.server;
     this.traceId = options.traceId;
     this.startedMs = options.startedMs;
     this.caller = options.caller;
-    this.headers = { [traceHeaders[0]]: options.traceId, [traceHeaders[1]]: options.traceId };
+    const { traceId } = options;
+    this.headers = { [traceHeaders[0]]: traceId, [traceHeaders[1]]: traceId, [traceHeaders[2]]: traceId };
+  }
+
+  /** The address that the request came from, past the proxies that are trusted. */
+  clientAddress(): string {
+    return this.addressOf(this.request, this.server);
   }
 
   /** Path parameter, decoded; empty when the route has none of that name. */

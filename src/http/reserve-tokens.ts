@@ -1,3 +1,4 @@
+import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import type { LlmKey } from "../account/keys/llm-key.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { RateCounters } from "./count-request.ts";
@@ -11,9 +12,21 @@ export type TokensUsed = (total: number) => void;
  */
 export function reserveTokens(
   counters: RateCounters,
-  { key, estimateTokens }: { key: LlmKey; estimateTokens: () => number },
+  { caller: { key, parent }, estimateTokens }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
 ): TokensUsed | undefined {
-  const { id, tokensPerMinute: perMinute } = key;
+  const own = reserve(counters, { key, estimateTokens });
+  const shared = parent && reserve(counters, { key: parent, estimateTokens });
+  if (own === undefined || shared === undefined) return own ?? shared;
+  return (total) => {
+    own(total);
+    shared(total);
+  };
+}
+
+function reserve(
+  counters: RateCounters,
+  { key: { id, tokensPerMinute: perMinute }, estimateTokens }: { key: LlmKey; estimateTokens: () => number },
+): TokensUsed | undefined {
   if (perMinute === null) return undefined;
   const { tokens } = counters.limiter;
   const estimate = estimateTokens();

@@ -1,14 +1,19 @@
 import type { BunRequest, Server } from "bun";
 import type { Caller } from "../account/keys/caller.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import { requireOperator } from "../account/people/operator.ts";
+import type { Security } from "../account/security/open-security.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { timeOrderedHex } from "../platform/lib/ids.ts";
+import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
 import { authenticate } from "./authenticate.ts";
+import { checkAddress } from "./check-address.ts";
 import { countRequest, describeWindow, type RateCounters } from "./count-request.ts";
 import { pathsOf, type Endpoint } from "./endpoint.ts";
 import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
 import { parseJsonObject, readBodyText } from "./read-body.ts";
+import { admitSession, decidingCookie, type SessionDoor } from "./session-door.ts";
 import { RequestContext } from "./request-context.ts";
 import { pathOf } from "./request-target.ts";
 import { checkBody } from "./check-body.ts";
@@ -20,10 +25,16 @@ export interface RouterOptions<Dependencies> {
   directory: CredentialDirectory;
   counters: RateCounters;
   clock: Clock;
-  /** The address that anonymous requests are counted by. */
+  security: Security;
+  sessions: SessionDoor;
+  /** The workspace whose management keys are operators'. */
+  operatorWorkspaceId: string;
+  /** The address that anonymous requests are counted by, and that allowlists and the audit log look at. */
   clientAddress(request: Request, server: Server<undefined>): string;
   /** Told of every refused or failed request, for logs and metrics. */
   onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
+  /** Told when the outcome of a change could not be written to the audit log. */
+  onAuditError(error: unknown): void;
   /** Told when an endpoint begins to work on a request. */
   onBegin(): void;
   /** Told of every answer; `settled` when its settlement counts it, as it does for served inference. */
@@ -52,22 +63,26 @@ function newContext<Dependencies>(
   const { clock } = options;
   return new RequestContext({
     request, server, traceId: timeOrderedHex(clock.nowMs()), startedMs: clock.monotonicMs(), caller: { kind: "anonymous", address: "" },
+    addressOf: options.clientAddress,
   });
 }
 
 function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
   const isInference = endpoint.counting === "by-handler";
+  const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
   return async (request, server) => {
     const context = newContext(request, server, options);
     options.onBegin();
     let status = 200;
     try {
-      admit(endpoint, { context, options });
+      const arriving = admit(endpoint, { context, options });
+      if (arriving !== undefined) await arriving;
       if (endpoint.body !== undefined) {
         const text = await readBodyText(request, endpoint.bodyBytesMax ?? 0);
-        context.body = checkBody(endpoint.body, parseJsonObject(text));
+        context.body = checkBody(endpoint.body, endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text));
       }
-      const response = await endpoint.handle(context, options.dependencies);
+      const work = () => endpoint.handle(context, options.dependencies);
+      const response = await (auditing === undefined ? work() : auditChange(auditing, { endpoint, context }, work));
       status = response.status;
       return response;
     } catch (thrown) {
@@ -75,21 +90,48 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
       status = response.status;
       return response;
     } finally {
-      options.onEnd({ path: endpoint.path, status, settled: isInference && status < 400 });
+      options.onEnd({ path: endpoint.path, status, settled: (context.settled ?? isInference) && status < 400 });
     }
   };
 }
 
-/** The guard: credential, scope and, where the door counts, the rate window. */
-function admit<Dependencies>(
-  endpoint: Endpoint<Dependencies>,
-  { context, options }: { context: RequestContext; options: RouterOptions<Dependencies> },
-): void {
+const auditingOf = <Dependencies>(options: RouterOptions<Dependencies>): Auditing => ({
+  log: options.security.auditLog,
+  onError: (error) => options.onAuditError(error),
+});
+
+interface Arrival<Dependencies> {
+  context: RequestContext;
+  options: RouterOptions<Dependencies>;
+}
+
+/** The guard: credential and scope, then what holds for every caller. Only sessions are waited for; keys are in memory. */
+function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<Dependencies>): Promise<void> | undefined {
+  const { context, options } = arrival;
+  const { request } = context;
+  const { access } = endpoint;
+  const cookie = decidingCookie(request.headers, access);
+  if (cookie !== undefined) {
+    return admitSession(options.sessions, { request, cookie, access, nowMs: options.clock.nowMs() }).then((caller) => {
+      context.caller = caller;
+      enter(endpoint, arrival);
+    });
+  }
   const anonymous = (): Caller => ({ kind: "anonymous", address: options.clientAddress(context.request, context.server) });
   context.caller = authenticate({
-    headers: context.request.headers, access: endpoint.access, path: endpoint.path,
+    headers: request.headers, access, path: endpoint.path,
     directory: options.directory, nowMs: options.clock.nowMs(), anonymous,
   });
+  enter(endpoint, arrival);
+  return undefined;
+}
+
+/** What holds for every caller: allowed addresses and, where the door counts, the rate window. */
+function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, options }: Arrival<Dependencies>): void {
+  checkAddress(options.security.allowlist, context);
+  if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
+  const { caller } = context;
+  if (caller.kind === "llm-key" || caller.kind === "management-key") options.directory.uses.note(caller.key.id, options.clock.nowMs());
   if (endpoint.counting === "at-door") {
     countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
   }
@@ -113,6 +155,23 @@ function pathFits(pattern: string, path: string): boolean {
     && wanted.every((segment, index) => (segment.startsWith(":") ? given[index] !== "" : segment === given[index]));
 }
 
+/** The longest of the paths that a path lies below: whoever asks there speaks that endpoint's dialect. */
+function nearest(paths: Iterable<string>, path: string): string | undefined {
+  let found: string | undefined;
+  for (const candidate of paths) {
+    if (path.startsWith(`${candidate}/`) && candidate.length > (found?.length ?? 0)) found = candidate;
+  }
+  return found;
+}
+
+/**
+ * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once when it
+ * reads 426, and after six seconds of tries when it reads 404 or 405.
+ */
+const asksForWebSocket = ({ headers }: Request): boolean => headers.get("upgrade")?.toLowerCase() === "websocket";
+
+const noWebSockets = "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
+
 function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, routes: CompiledRoutes): RouteHandler {
   const encoders = new Map<string, ErrorEncoder>();
   for (const endpoint of options.endpoints) {
@@ -122,10 +181,15 @@ function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, rou
     const context = newContext(request, server, options);
     const path = pathOf(request);
     const pattern = Object.keys(routes).find((candidate) => pathFits(candidate, path));
-    const encodeError = pattern === undefined ? encodeContractError : encoders.get(pattern) ?? encodeContractError;
+    const encodeError = encoders.get(pattern ?? nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
     if (pattern === undefined) {
       const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);
       return errorResponse(error, { context, options, encodeError });
+    }
+    if (asksForWebSocket(request)) {
+      // RFC 9110 section 15.5.22 wants to be told which protocol is spoken.
+      context.headers["upgrade"] = "HTTP/1.1";
+      return errorResponse(new GatewayError("upgrade_required", noWebSockets), { context, options, encodeError });
     }
     const allow = Object.keys(routes[pattern] ?? {}).join(", ");
     context.headers["allow"] = allow;

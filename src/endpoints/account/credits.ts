@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LlmKeyCaller, ManagementKeyCaller } from "../../account/keys/caller.ts";
+import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
 import { balanceOf } from "../../account/ledger/account-book.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -15,7 +15,7 @@ export const credits = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/credits",
   base: "api",
-  access: { llmKey: true, managementScope: "read:credits" },
+  access: { llmKey: true, managementScope: "read:credits", session: true },
   counting: "at-door",
   summary: "Show the balance of the workspace.",
   tag: "Account",
@@ -25,7 +25,7 @@ export const credits = defineEndpoint<Dependencies>({
   }),
   encodeError: encodeContractError,
   handle(context, { ledger, clock }) {
-    const { workspace } = context.caller as LlmKeyCaller | ManagementKeyCaller;
+    const { workspace } = context.caller as LlmKeyCaller | AccountCaller;
     const account = ledger.book.workspace(workspace.id);
     const today = Math.floor(clock.nowMs() / dayMs);
     const balance = usdSixDecimals(balanceOf(account));

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LlmKeyCaller, ManagementKeyCaller } from "../../account/keys/caller.ts";
+import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
 import type { LlmKey } from "../../account/keys/llm-key.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -52,7 +52,7 @@ export const currentKey = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/key",
   base: "api",
-  access: { llmKey: true, managementScope: "read:llm-keys" },
+  access: { llmKey: true, managementScope: "read:llm-keys", session: true },
   counting: "at-door",
   summary: "Describe the current key in OpenRouter's form.",
   tag: "Account",
@@ -64,7 +64,7 @@ export const currentKey = defineEndpoint<Dependencies>({
   }),
   encodeError: encodeContractError,
   async handle(context, deps) {
-    const caller = context.caller as LlmKeyCaller | ManagementKeyCaller;
+    const caller = context.caller as LlmKeyCaller | AccountCaller;
     const key = caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
     const account = deps.ledger.book.key(key.id);
     return context.json({

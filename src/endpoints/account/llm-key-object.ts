@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { limitWindowHours, type LimitReset, type LlmKey } from "../../account/keys/llm-key.ts";
-import type { KeyAccount } from "../../account/ledger/account-book.ts";
+import { countedWithin, type KeyAccount } from "../../account/ledger/account-book.ts";
+import type { Workspace } from "../../account/workspaces/workspace.ts";
 import { isoOrNull } from "../../platform/lib/clock.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
+import type { Dependencies } from "../dependencies.ts";
 
 /** The LLM key record as the contract has it. */
 export const llmKeyObjectSchema = z.object({
@@ -15,11 +17,13 @@ export const llmKeyObjectSchema = z.object({
   include_byok_in_limit: z.boolean(), rate_limit: z.number(), is_free_tier: z.boolean(), is_management_key: z.boolean(),
   creator_user_id: z.string(), last_used_at: z.string().nullable(),
   allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(), tpm: z.number().nullable(),
+  parent_key_id: z.string().optional().describe("The key that made this one, where one did."),
 });
 
 /** What a key has used and may use, beside its record. */
 export interface KeyUsage {
   account: KeyAccount;
+  lastUsedAtMs: number | null;
   monthlyRequests: number;
   planRateLimitPerMinute: number;
   isFreeTier: boolean;
@@ -29,7 +33,7 @@ export interface KeyUsage {
 /** What is left of a key's limit within its window, in USD; null without a limit. */
 export function limitRemaining(key: LlmKey, { account, nowMs }: Pick<KeyUsage, "account" | "nowMs">): number | null {
   if (key.limitNanoUsd === null) return null;
-  const spent = account.spend.spentWithin(limitWindowHours(key.limitReset), nowMs);
+  const spent = countedWithin(account, { windowHours: limitWindowHours(key.limitReset), countsByok: key.includeByokInLimit, nowMs });
   return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
 }
 
@@ -56,9 +60,32 @@ export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKe
     is_free_tier: usage.isFreeTier,
     is_management_key: false,
     creator_user_id: key.creatorUserId,
-    last_used_at: isoOrNull(account.lastUsedAtMs),
+    last_used_at: isoOrNull(usage.lastUsedAtMs),
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     allowed_endpoints: key.allowedEndpoints === null ? null : [...key.allowedEndpoints],
     tpm: key.tokensPerMinute,
+    ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),
   };
+}
+
+/** The public records of keys of one workspace. */
+export async function keyObjects(
+  deps: Dependencies,
+  { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
+): Promise<z.infer<typeof llmKeyObjectSchema>[]> {
+  const nowMs = deps.clock.nowMs();
+  const requests = await deps.ledgerStore.monthlyRequests(workspace.id, nowMs);
+  const planRateLimitPerMinute = deps.counters.tiers.tierFor(workspace.plan, "paid").perMinute;
+  return keys.map((key) => llmKeyObject(key, {
+    account: deps.ledger.book.key(key.id), lastUsedAtMs: deps.directory.uses.lastUsedAtMs(key.id),
+    monthlyRequests: requests.get(key.id) ?? 0, planRateLimitPerMinute, isFreeTier: workspace.plan === "free", nowMs,
+  }));
+}
+
+/** The public record of one key. */
+export async function keyObject(
+  deps: Dependencies, { workspace, key }: { workspace: Workspace; key: LlmKey },
+): Promise<z.infer<typeof llmKeyObjectSchema> | undefined> {
+  const [data] = await keyObjects(deps, { workspace, keys: [key] });
+  return data;
 }

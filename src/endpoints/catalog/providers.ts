@@ -1,28 +1,44 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { modelCounts } from "../../inference/catalog/list-models.ts";
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerEntry } from "../../inference/catalog/provider-entry.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { catalogEndpoint } from "./sub-route.ts";
+
+/** The list of each snapshot as it was made when it was asked for first; nothing in it changes but with the catalog. */
+const texts = new WeakMap<CatalogSnapshot, string>();
+
+function listText(catalog: CatalogSnapshot): string {
+  let text = texts.get(catalog);
+  if (text === undefined) {
+    const counts = modelCounts(catalog);
+    const data = [...catalog.providers.values()].map((provider) => providerEntry(provider, counts.get(provider.id) ?? 0));
+    texts.set(catalog, (text = JSON.stringify({ object: "list", data })));
+  }
+  return text;
+}
+
+const entrySchema = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  description: z.string().max(200),
+  logo: z.string().describe("Root-relative path of an SVG"),
+  website: z.string().optional(),
+  status: z.enum(["active", "byok"]).describe("byok: serves only callers with a key of their own at that provider"),
+  model_count: z.int(),
+  endpoints: z.array(z.string()).describe("Surfaces that the provider offers"),
+});
 
 /** Every provider of the catalog, whether it can be called now or not. */
 export const listProviders = defineEndpoint<Dependencies>({
-  method: "GET",
+  ...catalogEndpoint,
   path: "/providers",
-  base: "api",
   access: { open: true },
-  counting: "at-door",
-  tag: "Catalog",
   summary: "List providers.",
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(z.looseObject({ id: z.string(), name: z.string(), description: z.string(), logo: z.string() })),
+  description: "Always the whole list. Whether a provider answers at present is told by the health snapshot.",
+  response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
+  handle: (context, { inference }) => new Response(listText(inference.catalog()), {
+    headers: { "content-type": "application/json", "cache-control": "public, max-age=60", ...context.headers },
   }),
-  encodeError: encodeContractError,
-  handle(context, { inference }) {
-    const catalog = inference.catalog();
-    const counts = modelCounts(catalog);
-    const data = [...catalog.providers.values()].map((provider) => providerEntry(provider, counts.get(provider.id) ?? 0));
-    return context.json({ object: "list", data });
-  },
 });

@@ -3,7 +3,7 @@ import { brand } from "../../platform/lib/brand.ts";
 
 /** Ids of free models as callers may write them: in any case, with a suffix shortcut behind. */
 const freePattern = new RegExp(
-  `(?::free|^${brand.routerOwner}/free)(?::(?:nitro|floor|fast|exacto))?$`,
+  `(?::free|^${brand.routerOwner}/free)(?::(?:nitro|floor|fast|exacto)|\\[\\d+[km]\\])*$`,
   "i",
 );
 

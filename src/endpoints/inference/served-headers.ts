@@ -1,3 +1,4 @@
+import type { Loss } from "../../inference/canonical/loss.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import type { Served } from "../../inference/execution.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
@@ -16,6 +17,8 @@ const names = {
   balanceAtAdmission: brandHeader("Credits-Balance-At-Admission"),
   balanceAfterDebit: brandHeader("Credits-Balance-After-Debit"),
   creditsCharged: brandHeader("Credits-Charged"),
+  translationLoss: brandHeader("Translation-Loss"),
+  sessionMoved: brandHeader("Session-Moved"),
 };
 
 /** A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded. */
@@ -27,17 +30,31 @@ const usdText = (nano: bigint): string => usdFromNano(nano).toFixed(9).replace(/
 /** Headers that are the same for every answer of a model on a route; copying them costs less than setting each. */
 const routeHeaders = new WeakMap<UpstreamRoute, Headers>();
 
-function headersOfRoute({ model, route }: Candidate): Headers {
+function headersOfRoute({ model, route, credential }: Candidate): Headers {
   let headers = routeHeaders.get(route);
   if (headers === undefined) {
     headers = new Headers({
       [names.model]: headerText(model.id),
       [names.upstreamModel]: headerText(route.upstreamModel),
-      [names.credentialSource]: "platform",
+      [names.credentialSource]: credential?.source ?? "platform",
     });
     routeHeaders.set(route, headers);
   }
   return headers;
+}
+
+/** Characters that the names of losses may take; beyond them the record alone has the list. */
+const lossCharactersMax = 2_000;
+
+/** The fields that a translation dropped or changed, as a list of names (RFC 9110, 5.6.1). */
+function lossText(losses: readonly Loss[]): string {
+  let text = "";
+  for (const field of new Set(losses.map((loss) => loss.field))) {
+    const more = text === "" ? headerText(field) : `${text}, ${headerText(field)}`;
+    if (more.length > lossCharactersMax) return `${text}, ...`;
+    text = more;
+  }
+  return text;
 }
 
 /**
@@ -54,6 +71,8 @@ export function servedHeaders(
   headers.set(names.providerChain, attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->"));
   headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, ...marks, attempts })));
   if (balanceAtAdmissionNano !== undefined) headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
+  if (served.losses.length > 0) headers.set(names.translationLoss, lossText(served.losses));
+  if (served.sessionMoved) headers.set(names.sessionMoved, "true");
   if (fallback !== undefined) {
     headers.set(names.requestedModel, headerText(fallback.requestedModel));
     headers.set(names.fallbackReason, fallback.reason);

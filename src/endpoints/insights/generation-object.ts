@@ -2,6 +2,14 @@ import { explainCharge, type ChargeableUsage, type PriceVector } from "../../acc
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/lib/money.ts";
 
+/** One line of an explained charge. */
+export interface ChargeLineObject {
+  part: string;
+  quantity: number;
+  usd_per_million: number;
+  amount_usd: number;
+}
+
 /** The price vector that a record was charged with, from the text that was kept of it. */
 function priceOf(price: Record<string, string> | null): PriceVector | undefined {
   if (price === null) return undefined;
@@ -9,9 +17,11 @@ function priceOf(price: Record<string, string> | null): PriceVector | undefined 
   return Object.fromEntries(entries) as PriceVector;
 }
 
-function chargeLines(record: GenerationRecord): unknown[] {
+/** What a charge consists of, a line each part of its usage; empty where nothing was charged by usage. */
+export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
   const base = priceOf(record.detail.price);
-  if (base === undefined || record.model.endsWith(":free")) return [];
+  // What a provider key paid was not charged.
+  if (base === undefined || record.model.endsWith(":free") || record.detail.credentialSource !== undefined) return [];
   return explainCharge({ version: "", base }, record.detail.usage as ChargeableUsage).map((line) => ({
     part: line.part,
     quantity: line.quantity,
@@ -51,6 +61,7 @@ export function generationObject(record: GenerationRecord): Record<string, unkno
     usage: cost,
     is_byok: detail.credentialSource === "own_byok",
     credential_source: detail.credentialSource ?? "platform",
+    provider_key_id: detail.providerKeyId ?? null,
     tokens_prompt: record.promptTokens,
     tokens_completion: record.completionTokens,
     native_tokens_prompt: record.promptTokens,
@@ -62,6 +73,8 @@ export function generationObject(record: GenerationRecord): Record<string, unkno
     app_title: detail.appTitle ?? null,
     session_id: detail.sessionId ?? null,
     trace: detail.trace ?? null,
+    routing: detail.routing === undefined ? null : { order: detail.routing.order, left_out: detail.routing.leftOut ?? [] },
+    translation_loss: detail.translationLosses ?? [],
     usage_estimated: detail.usageEstimated ?? false,
     usage_clamped: detail.usageClamped ?? false,
     upstream_inference_cost: detail.upstreamCostUsd ?? null,

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import type { AuditEntry } from "../../account/security/audit-store.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { workspaceOf } from "./account-caller.ts";
+
+const pageMax = 200;
+const pageDefault = 50;
+const idPattern = /^[\w.-]{1,100}$/;
+
+const entrySchema = z.object({
+  id: z.string(), object: z.literal("audit_entry"), at: z.string(),
+  actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
+  address: z.string(), action: z.string(), target: z.string().nullable(), fields: z.array(z.string()),
+  outcome: z.enum(["done", "refused", "unknown"]), status: z.number().nullable(),
+});
+
+/** A change whose outcome nobody wrote down may have happened: its gateway ended meanwhile, or it is under way. */
+const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>
+  (status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused");
+
+const entryObject = (entry: AuditEntry): z.infer<typeof entrySchema> => ({
+  id: entry.id, object: "audit_entry", at: new Date(entry.atMs).toISOString(), actor: entry.actor, address: entry.address,
+  action: entry.action, target: entry.target, fields: [...entry.fields], outcome: outcomeOf(entry.status), status: entry.status,
+});
+
+function limitOf(text: string | null): number {
+  const limit = text === null ? pageDefault : Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
+  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, { param: "limit" });
+}
+
+function idIn(query: URLSearchParams, param: string): string | undefined {
+  const id = query.get(param) ?? undefined;
+  if (id === undefined || idPattern.test(id)) return id;
+  throw new GatewayError("bad_request", `${param}: is no id.`, { param });
+}
+
+/** Lists who changed what in the workspace, and from where. */
+export const listAuditLog = defineEndpoint<Dependencies>({
+  method: "GET",
+  path: "/security/audit",
+  base: "api",
+  access: { managementScope: "read:security", session: true },
+  counting: "at-door",
+  summary: "List changes of the account plane.",
+  description: "Newest first, refused ones as well; nothing can be changed or deleted. fields names what was sent, never its values. "
+    + "next_cursor, sent as cursor, gives the entries before these.",
+  tag: "Security",
+  query: z.object({ limit: z.string().optional(), cursor: z.string().optional(), actor: z.string().optional() }),
+  response: z.object({
+    object: z.literal("list"), data: z.array(entrySchema), has_more: z.boolean(), next_cursor: z.string().nullable(),
+  }),
+  encodeError: encodeContractError,
+  async handle(context, { security }) {
+    const { query } = context;
+    const limit = limitOf(query.get("limit"));
+    const found = await security.auditStore.list({
+      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor"), actorId: idIn(query, "actor"), limit: limit + 1,
+    });
+    const data = found.slice(0, limit).map(entryObject);
+    const more = found.length > limit;
+    return context.json({ object: "list", data, has_more: more, next_cursor: more ? data.at(-1)?.id ?? null : null });
+  },
+});

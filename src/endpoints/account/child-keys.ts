@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
+import type { LlmKey } from "../../account/keys/llm-key.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
+import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
+import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
+
+const shared = { base: "api", access: { llmKey: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+
+/** Keys that one key may have made at a time; more of them are a mistake, or somebody else's work. */
+const childrenMax = 1_000;
+
+const beyond = (param: string, bound: string): GatewayError =>
+  new GatewayError("bad_request", `${param} must stay within that of the key that makes this one: ${bound}.`, { param });
+
+/** The lower of two bounds; refused by name where the wanted one is above the parent's. Null is no bound. */
+function bounded<Bound extends number | bigint>(
+  param: string, { wanted, parents, show = String }: { wanted: Bound | null; parents: Bound | null; show?: (bound: Bound) => string },
+): Bound | null {
+  if (wanted !== null && parents !== null && wanted > parents) throw beyond(param, show(parents));
+  return wanted ?? parents;
+}
+
+function listed(param: string, wanted: readonly string[] | null, parents: readonly string[] | null): readonly string[] | null {
+  if (wanted === null || parents === null) return wanted ?? parents;
+  const foreign = wanted.findIndex((entry) => !parents.includes(entry));
+  if (foreign >= 0) throw beyond(`${param}[${foreign}]`, parents.join(", "));
+  return wanted;
+}
+
+/** An empty list opens every endpoint, so of a parent that has a list it is no part. */
+function endpointsWithin(wanted: readonly string[] | null, parents: readonly string[] | null): readonly string[] | null {
+  if (parents === null || parents.length === 0) return wanted;
+  if (wanted?.length === 0) throw beyond("allowed_endpoints", parents.join(", "));
+  return listed("allowed_endpoints", wanted, parents);
+}
+
+/** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
+function childFields(parent: LlmKey, body: NewKeyBody): NewLlmKey {
+  const wanted = newKeyFieldsOf(body);
+  return {
+    ...wanted,
+    workspaceId: parent.workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id,
+    expiresAtMs: bounded("expires_at", {
+      wanted: wanted.expiresAtMs, parents: parent.expiresAtMs, show: (atMs) => new Date(atMs).toISOString(),
+    }),
+    limitNanoUsd: bounded("limit", {
+      wanted: wanted.limitNanoUsd, parents: parent.limitNanoUsd, show: (nano) => `${usdFromNano(nano)} USD`,
+    }),
+    limitReset: typeof body.limit === "number" || body.limit_reset ? wanted.limitReset : parent.limitReset,
+    rateLimitPerMinute: bounded("rate_limit", { wanted: wanted.rateLimitPerMinute, parents: parent.rateLimitPerMinute }),
+    tokensPerMinute: bounded("tpm", { wanted: wanted.tokensPerMinute, parents: parent.tokensPerMinute }),
+    allowedModels: listed("allowed_models", wanted.allowedModels, parent.allowedModels),
+    allowedEndpoints: endpointsWithin(wanted.allowedEndpoints, parent.allowedEndpoints),
+  };
+}
+
+/** Makes a key within the limits of the calling one; its secret is shown in this answer and never again. */
+export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
+  ...shared,
+  method: "POST",
+  path: "/key/children",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Make a key within the limits of the calling LLM key.",
+  description: "What it spends and asks counts against the calling key as well, and it ends with it. Fields that are left out are "
+    + "the calling key's; none may go beyond them. Keys that were made this way make no others.",
+  body: newKeySchema,
+  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  async handle(context, deps) {
+    const { workspace, key: parent } = context.caller as LlmKeyCaller;
+    if (parent.parentKeyId !== undefined) {
+      throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
+    }
+    if (deps.directory.childrenOf(parent.id).length >= childrenMax) {
+      const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
+      throw new GatewayError("conflict", message);
+    }
+    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, context.body));
+    context.changed = key.id;
+    return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });
+  },
+});
+
+/** Deletes a key that the calling one has made. */
+export const deleteChildKey = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "DELETE",
+  path: "/key/children/:hash",
+  summary: "Delete a key that the calling LLM key has made.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { llmKeyEditor }) {
+    const { workspace, key: parent } = context.caller as LlmKeyCaller;
+    const reference = { workspaceId: workspace.id, hash: context.param("hash") };
+    if (llmKeyEditor.find(reference).parentKeyId !== parent.id) {
+      throw new GatewayError("not_found", "This key has made no key with this hash.");
+    }
+    return context.json({ deleted: true, id: await llmKeyEditor.remove(reference) });
+  },
+});

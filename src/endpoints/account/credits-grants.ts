@@ -1,0 +1,106 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Caller } from "../../account/keys/caller.ts";
+import type { StandingGrant } from "../../account/ledger/grant-store.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { nanoFromUsd, usdFromNano } from "../../platform/lib/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, plainText } from "./account-fields.ts";
+
+const shared = {
+  path: "/admin/grants", base: "api", counting: "at-door", tag: "Admin", encodeError: encodeContractError,
+  access: { managementScope: "write:management-keys", session: true },
+} as const;
+
+const listMax = 200;
+
+/** Above this a grant is a slip of the finger. */
+const amountMaxUsd = 1_000_000;
+
+const grantSchema = z.object({
+  id: z.string(), object: z.literal("credit_grant"), workspace_id: z.string(), amount: z.number(), bucket: z.enum(["monthly", "topup"]),
+  kind: z.enum(["plan", "admin", "referral"]), description: z.string().nullable(), granted_at: z.string(), granted_by: z.string(),
+});
+
+const newGrantSchema = z.strictObject({
+  workspace_id: plainText(100).min(1, "is required: the workspace that is given credits"),
+  amount: z.number("is required: USD as a number").positive("must be above 0").max(amountMaxUsd, `must be at most ${amountMaxUsd}`),
+  bucket: z.enum(["monthly", "topup"], "must be monthly or topup").optional(),
+  kind: z.enum(["admin", "referral"], "must be admin or referral").optional(),
+  description: plainText(500).nullish(),
+  idempotency_key: plainText(200).min(1).optional(),
+});
+
+const grantObject = (grant: StandingGrant): z.infer<typeof grantSchema> => ({
+  id: grant.transferId, object: "credit_grant", workspace_id: grant.workspaceId, amount: usdFromNano(grant.amountNano),
+  bucket: grant.bucket, kind: grant.kind, description: grant.description,
+  granted_at: new Date(grant.grantedAtMs).toISOString(), granted_by: grant.grantedBy,
+});
+
+/** Id of the operator that calls. Throws `forbidden` for everybody else: whoever may grant may print money. */
+function operatorOf({ caller }: RequestContext<unknown>, { operatorWorkspaceId }: Dependencies): string {
+  const id = operatorIdOf(caller, operatorWorkspaceId);
+  if (id !== undefined) return id;
+  const who = "people who are operators, and management keys of the first workspace";
+  throw new GatewayError("forbidden", `Only operators of this service may do this: ${who}.`);
+}
+
+function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
+  if (caller.kind === "session") return caller.user.operator ? caller.user.id : undefined;
+  return caller.kind === "management-key" && caller.workspace.id === operatorWorkspaceId ? caller.key.id : undefined;
+}
+
+/** The same key means the same transfer, and the ledger has each transfer once. */
+const transferIdOf = (key: string | undefined, nowMs: number): string =>
+  (key === undefined ? newId("txn", nowMs) : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`);
+
+/** Gives a workspace credits. */
+export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrantSchema>>({
+  ...shared,
+  method: "POST",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Give a workspace credits (operators).",
+  description: "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. "
+    + "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
+  body: newGrantSchema,
+  response: grantSchema,
+  async handle(context, deps) {
+    const { grants, grantStore, directory, clock } = deps;
+    const grantedBy = operatorOf(context, deps);
+    const { workspace_id: workspaceId, amount, bucket = "monthly", kind = "admin" } = context.body;
+    const { description = null, idempotency_key: key } = context.body;
+    if (directory.workspace(workspaceId) === undefined) {
+      throw new GatewayError("not_found", `There is no workspace ${workspaceId}.`, { param: "workspace_id" });
+    }
+    const amountNano = nanoFromUsd(amount) ?? 0n;
+    if (amountNano <= 0n) throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", { param: "amount" });
+    const transferId = transferIdOf(key, clock.nowMs());
+    const outcome = await grants.give({ transferId, workspaceId, bucket, kind, amountNano, description, grantedBy });
+    if (outcome === "exists_with_different_fields") {
+      throw new GatewayError("conflict", "Another grant was made with this idempotency_key.", { param: "idempotency_key" });
+    }
+    context.changed = `${workspaceId} ${transferId}`;
+    const standing = await grantStore.find(transferId);
+    if (standing === undefined) throw new GatewayError("internal_server_error", "The grant was made and could not be read.");
+    return context.json(grantObject(standing));
+  },
+});
+
+/** Lists what was granted. */
+export const listGrants = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  summary: "List granted credits (operators).",
+  description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
+  query: z.object({ workspace_id: z.string().optional() }),
+  response: z.object({ object: z.literal("list"), data: z.array(grantSchema) }),
+  async handle(context, deps) {
+    operatorOf(context, deps);
+    const grants = await deps.grantStore.list({ workspaceId: context.query.get("workspace_id") ?? undefined, limit: listMax });
+    return context.json({ object: "list", data: grants.map(grantObject) });
+  },
+});

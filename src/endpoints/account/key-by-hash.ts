@@ -1,0 +1,115 @@
+import { z } from "zod";
+import type { AccountCaller } from "../../account/keys/caller.ts";
+import type { LlmKeyChanges } from "../../account/keys/llm-key.ts";
+import type { LlmKeyReference } from "../../account/keys/llm-key-editor.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, momentField, momentMs, nameField, neverCached } from "./account-fields.ts";
+import { limitField, limitNano, limitResetField, rateLimitField } from "./llm-key-fields.ts";
+import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
+
+const shared = { path: "/keys/:hash", base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+const reads = { managementScope: "read:llm-keys", session: true } as const;
+const writes = { managementScope: "write:llm-keys", session: true } as const;
+
+const changeable = {
+  name: nameField.optional(),
+  disabled: z.boolean().optional(),
+  include_byok_in_limit: z.boolean().optional(),
+  limit: limitField.nullish(),
+  limit_reset: limitResetField.nullish(),
+  rate_limit: rateLimitField.nullish(),
+  expires_at: momentField.nullish(),
+};
+
+const changeKeySchema = z.strictObject(changeable, {
+  error: ({ code }) => (code === "unrecognized_keys" ? `cannot be changed; PATCH takes ${Object.keys(changeable).join(", ")}` : undefined),
+});
+
+type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
+
+/** Fields that were sent, null among them; what was not sent is not named. */
+const changesOf = (body: KeyChangesBody): LlmKeyChanges => ({
+  ...(body.name === undefined ? {} : { name: body.name }),
+  ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
+  ...(body.include_byok_in_limit === undefined ? {} : { includeByokInLimit: body.include_byok_in_limit }),
+  ...(body.limit === undefined ? {} : { limitNanoUsd: limitNano(body.limit) }),
+  ...(body.limit_reset === undefined ? {} : { limitReset: body.limit_reset }),
+  ...(body.rate_limit === undefined ? {} : { rateLimitPerMinute: body.rate_limit }),
+  ...(body.expires_at === undefined ? {} : { expiresAtMs: momentMs(body.expires_at) }),
+});
+
+const callerOf = (context: RequestContext<unknown>): AccountCaller => context.caller as AccountCaller;
+
+const referenceOf = (context: RequestContext<unknown>): LlmKeyReference =>
+  ({ workspaceId: callerOf(context).workspace.id, hash: context.param("hash") });
+
+/** Shows one LLM key. */
+export const getKey = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  access: reads,
+  summary: "Show one LLM key.",
+  description: "The record, and the same again as `data`, where clients of OpenRouter look for it.",
+  response: llmKeyObjectSchema.extend({ data: llmKeyObjectSchema }),
+  async handle(context, deps) {
+    const key = deps.llmKeyEditor.find(referenceOf(context));
+    const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
+    return context.json({ ...data, data });
+  },
+});
+
+/** Changes some fields of an LLM key; the very next request meets them. */
+export const changeKey = defineEndpoint<Dependencies, KeyChangesBody>({
+  ...shared,
+  method: "PATCH",
+  access: writes,
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Change an LLM key.",
+  description: "Fields that are left out stay as they are; null takes a limit, an expiry or a rate limit away.",
+  body: changeKeySchema,
+  response: z.object({ data: llmKeyObjectSchema }),
+  async handle(context, deps) {
+    const { llmKeyEditor } = deps;
+    const changes = changesOf(context.body);
+    const key = Object.keys(changes).length === 0
+      ? llmKeyEditor.find(referenceOf(context))
+      : await llmKeyEditor.change(referenceOf(context), changes);
+    context.changed = key.id;
+    return context.json({ data: await keyObject(deps, { workspace: callerOf(context).workspace, key }) });
+  },
+});
+
+/** Deletes an LLM key; its charges stay explained. */
+export const deleteKey = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "DELETE",
+  access: writes,
+  summary: "Delete an LLM key.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { llmKeyEditor }) {
+    const id = await llmKeyEditor.remove(referenceOf(context));
+    context.changed = id;
+    return context.json({ deleted: true, id });
+  },
+});
+
+/** Gives an LLM key another secret; the old one is refused from this answer on, and everything else goes on. */
+export const rotateKey = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/keys/:hash/rotate",
+  access: writes,
+  summary: "Rotate the secret of an LLM key.",
+  description: "The old secret is refused at once. Spend, windows and every other field stay; the hash in the key's path changes. "
+    + "Of two rotations at the same time one answers 409.",
+  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  async handle(context, deps) {
+    const { secret, key } = await deps.llmKeyEditor.rotate(referenceOf(context));
+    context.changed = key.id;
+    const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
+    return context.json({ key: secret, data }, { headers: neverCached });
+  },
+});

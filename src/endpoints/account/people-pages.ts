@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { passwordCharactersMin } from "../../account/people/password-length.ts";
+import type { Entitlement } from "../../account/people/sign-up.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { asGatewayError, encodeContractError } from "../../http/error-envelope.ts";
+import { formPageHeaders, formPageHtml, type FormField, type FormPage } from "../../http/form-page.ts";
+import { readBodyText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { newPersonFields } from "./people-fields.ts";
+import { signUpAndIn } from "./people-sign-up.ts";
+import { answerWith } from "./session-delegate.ts";
+
+const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+
+const page = (context: RequestContext<unknown>, content: FormPage, status = 200): Response =>
+  new Response(formPageHtml(content), { status, headers: { ...context.headers, ...formPageHeaders() } });
+
+interface Filled {
+  token: string;
+  name?: string;
+  email?: string;
+  /** The address is settled by the link. */
+  fixedEmail?: true;
+}
+
+const fields = ({ name = "", email = "", fixedEmail }: Filled): FormField[] => [
+  { name: "name", label: "Your name", type: "text", autocomplete: "name", value: name },
+  { name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: email, ...(fixedEmail ? { fixed: true } : {}) },
+  {
+    name: "password", label: `Password, at least ${passwordCharactersMin} characters`, type: "password", autocomplete: "new-password",
+    charactersMin: passwordCharactersMin,
+  },
+];
+
+const claimForm = (filled: Filled): FormPage => ({
+  title: "Claim the owner account",
+  sentences: ["This link was printed by the terminal that started the service. Whoever uses it first owns the service."],
+  form: { action: "/claim", button: "Claim it", fields: fields(filled), hidden: { token: filled.token } },
+});
+
+const joinForm = (organizationName: string, filled: Filled): FormPage => ({
+  title: `Join ${organizationName}`,
+  sentences: ["Make an account to accept the invitation. If you have one already, sign in and accept it there."],
+  form: { action: "/join", button: "Join", fields: fields({ ...filled, fixedEmail: true }), hidden: { token: filled.token } },
+});
+
+const claimed: FormPage = { title: "The owner account is claimed", sentences: ["The owner signs in like everybody else."] };
+const deadLink: FormPage = {
+  title: "This link does not work",
+  sentences: ["It was used, has expired or was replaced. While the owner account is unclaimed, a restart prints another one."],
+};
+const deadInvitation: FormPage = {
+  title: "This invitation is not open", sentences: ["It was used or withdrawn, or has expired. If you used it, you are a member now."],
+};
+
+const tokenOf = ({ query }: RequestContext<unknown>): string => (query.get("token") ?? "").slice(0, 200);
+
+const formSchema = z.object({ ...newPersonFields, token: z.string().min(1).max(200) });
+
+const formType = "application/x-www-form-urlencoded";
+
+interface Submission {
+  entitlement: Entitlement["by"] & ("claim" | "invitation");
+  /** The form again, with what was typed. */
+  again(filled: Filled): FormPage;
+}
+
+/** Takes what a form sent; the browser ends at the page's own address without its token, or sees what is wrong. */
+async function submit(context: RequestContext<unknown>, deps: Dependencies, { entitlement: by, again }: Submission): Promise<Response> {
+  const form = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
+  try {
+    const { token, ...person } = checkBody(formSchema, form);
+    const answer = await signUpAndIn(context, deps, { person, entitlement: { by, token } });
+    return answerWith(context, { ...answer, status: 303, location: by === "claim" ? "/claim" : "/join" }, null);
+  } catch (thrown) {
+    const error = asGatewayError(thrown);
+    const { token = "", name = "", email = "" } = form;
+    return page(context, { ...again({ token, name, email }), problem: error.message }, error.status);
+  }
+}
+
+/** The page where the owner account is claimed. */
+export const claimPage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/claim",
+  summary: "Show the page that claims the owner account.",
+  query: z.object({ token: z.string().optional() }),
+  async handle(context, { people }) {
+    if (people.claim.isClaimed) return page(context, claimed);
+    const token = tokenOf(context);
+    return await people.claim.accepts(token) ? page(context, claimForm({ token })) : page(context, deadLink, token === "" ? 200 : 404);
+  },
+});
+
+/** Claims the owner account. */
+export const submitClaim = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/claim",
+  summary: "Claim the owner account with the form of the page.",
+  rawBody: formSchema,
+  rawBodyType: formType,
+  handle: (context, deps) => submit(context, deps, { entitlement: "claim", again: claimForm }),
+});
+
+/** The page where an invitation is accepted. */
+export const joinPage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/join",
+  summary: "Show the page that accepts an invitation.",
+  query: z.object({ token: z.string().optional() }),
+  async handle(context, { people }) {
+    const token = tokenOf(context);
+    const invitation = token === "" ? undefined : await people.invitations.find(token);
+    if (invitation === undefined) return page(context, deadInvitation);
+    return page(context, joinForm(invitation.organizationName, { token, email: invitation.email }));
+  },
+});
+
+/** Makes an account by an invitation. */
+export const submitJoin = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/join",
+  summary: "Accept an invitation with the form of the page.",
+  rawBody: formSchema,
+  rawBodyType: formType,
+  handle: (context, deps) => submit(context, deps, { entitlement: "invitation", again: (filled) => joinForm("the organisation", filled) }),
+});
+
+/** Where the browser ends when signing in at a provider failed. */
+export const signInFailedPage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/api/auth/error",
+  summary: "Show why signing in at a provider failed.",
+  handle: (context) => page(context, {
+    title: "Signing in failed", sentences: ["The provider or this service refused. Go back and try again."],
+    problem: (context.query.get("error_description") ?? context.query.get("error") ?? "The reason is not known.").slice(0, 300),
+  }, 400),
+});

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import type { Entitlement, NewPerson } from "../../account/people/sign-up.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { assertSameOrigin } from "../../http/same-origin.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { newPersonFields } from "./people-fields.ts";
+import { answerWith, delegate, type DelegatedAnswer } from "./session-delegate.ts";
+import { signedIn } from "./session-sign-in.ts";
+
+const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+
+const tokenField = z.string().min(1).max(200).optional();
+const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField });
+
+/** Makes an account and begins its first session. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`. */
+export async function signUpAndIn(
+  context: RequestContext<unknown>, deps: Dependencies, { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
+): Promise<DelegatedAnswer> {
+  assertSameOrigin(context.request, deps.publicUrl());
+  deps.people.throttle.count({ address: context.clientAddress(), email: person.email });
+  await deps.people.signUp.create(person, entitlement);
+  const { email, password } = person;
+  return delegate(context, deps, { method: "POST", path: "/sign-in/email", body: { email, password, rememberMe: true } });
+}
+
+function entitlementOf({ claim_token: claim, invitation_token: invitation }: z.infer<typeof signUpSchema>): Entitlement {
+  if (claim !== undefined && invitation !== undefined) {
+    throw new GatewayError("bad_request", "claim_token and invitation_token exclude each other.", { param: "invitation_token" });
+  }
+  if (claim !== undefined) return { by: "claim", token: claim };
+  return invitation === undefined ? { by: "policy" } : { by: "invitation", token: invitation };
+}
+
+/** Makes an account: the owner's by the link of the terminal, others by invitation or where sign-up is open. */
+export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/sign-up",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Make an account with e-mail and password.",
+  description: "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up "
+    + "is open.",
+  body: signUpSchema,
+  async handle(context, deps) {
+    const { name, email, password } = context.body;
+    const answer = await signUpAndIn(context, deps, { person: { name, email, password }, entitlement: entitlementOf(context.body) });
+    return answerWith(context, answer, signedIn(answer.body));
+  },
+});
+
+/** Says how one can sign in here. */
+export const signInMethods = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/api/auth/methods",
+  summary: "Show how one can sign in and up.",
+  response: z.object({
+    claimed: z.boolean(), sign_up: z.enum(["closed", "invitation", "open"]), password: z.literal(true), passkey: z.literal(true),
+    oidc: z.array(z.object({ id: z.string(), name: z.string() })),
+  }),
+  handle: (context, { people: { claim, settings } }) => context.json({
+    claimed: claim.isClaimed, sign_up: settings.signUp, password: true, passkey: true,
+    oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
+  }),
+});

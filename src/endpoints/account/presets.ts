@@ -1,0 +1,97 @@
+import { z } from "zod";
+import type { AccountCaller } from "../../account/keys/caller.ts";
+import type { PresetReference } from "../../account/presets/preset-editor.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { newPresetSchema, presetChangesSchema, readNewPreset, readPresetChanges } from "./preset-body.ts";
+import { presetObject, presetObjectSchema } from "./preset-object.ts";
+
+const shared = { base: "api", counting: "at-door", tag: "Presets", encodeError: encodeContractError } as const;
+const reads = { managementScope: "read:presets", session: true } as const;
+const writes = { managementScope: "write:presets", session: true } as const;
+
+const workspaceIdOf = (context: RequestContext<unknown>): string => (context.caller as AccountCaller).workspace.id;
+
+const referenceOf = (context: RequestContext<unknown>): PresetReference =>
+  ({ workspaceId: workspaceIdOf(context), slug: context.param("slug") });
+
+/** The body as it came: presets have error codes of their own for what is missing. */
+const bodyOf = async ({ request }: RequestContext<unknown>): Promise<Record<string, unknown>> =>
+  parseJsonObject(await readBodyText(request, accountBodyBytesMax));
+
+/** Creates a preset. */
+export const createPreset = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/presets",
+  access: writes,
+  summary: "Create a preset.",
+  description: "Requests use it as model: \"@preset/<slug>\", and what they set themselves wins. Unknown fields of config are left out.",
+  rawBody: newPresetSchema,
+  response: presetObjectSchema,
+  async handle(context, { presetEditor }) {
+    const wanted = readNewPreset(await bodyOf(context));
+    const preset = await presetEditor.create({ workspaceId: workspaceIdOf(context), ...wanted });
+    context.changed = preset.slug;
+    return context.json(presetObject(preset));
+  },
+});
+
+/** Lists the presets of the workspace, newest first. */
+export const listPresets = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/presets",
+  access: reads,
+  summary: "List presets.",
+  response: z.object({ object: z.literal("list"), data: z.array(presetObjectSchema) }),
+  handle: (context, { presets }) =>
+    context.json({ object: "list", data: presets.presetsOf(workspaceIdOf(context)).map(presetObject) }),
+});
+
+/** Shows one preset. */
+export const getPreset = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/presets/:slug",
+  access: reads,
+  summary: "Show one preset.",
+  response: presetObjectSchema,
+  handle: (context, { presetEditor }) => context.json(presetObject(presetEditor.find(referenceOf(context)))),
+});
+
+/** Changes some fields of a preset; the very next request that names it meets them. */
+export const changePreset = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "PATCH",
+  path: "/presets/:slug",
+  access: writes,
+  summary: "Change a preset.",
+  rawBody: presetChangesSchema,
+  response: presetObjectSchema,
+  async handle(context, { presetEditor }) {
+    const reference = referenceOf(context);
+    presetEditor.find(reference);
+    const changes = readPresetChanges(await bodyOf(context), reference.slug);
+    return context.json(presetObject(await presetEditor.change(reference, changes)));
+  },
+});
+
+/** Deletes a preset; its slug is free again. */
+export const deletePreset = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "DELETE",
+  path: "/presets/:slug",
+  access: writes,
+  summary: "Delete a preset.",
+  response: z.object({ deleted: z.literal(true), slug: z.string() }),
+  async handle(context, { presetEditor }) {
+    const reference = referenceOf(context);
+    await presetEditor.remove(reference);
+    return context.json({ deleted: true, slug: reference.slug });
+  },
+});

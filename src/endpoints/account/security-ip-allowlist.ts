@@ -1,0 +1,79 @@
+import { z } from "zod";
+import type { AllowedRange } from "../../account/security/ip-allowlist.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, plainText } from "./account-fields.ts";
+import { workspaceOf } from "./account-caller.ts";
+
+const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
+
+const entrySchema = z.object({ id: z.string(), cidr: z.string(), description: z.string().nullable(), created_at: z.string() });
+
+const entryObject = ({ id, cidr, description, createdAtMs }: AllowedRange): z.infer<typeof entrySchema> =>
+  ({ id, cidr, description, created_at: new Date(createdAtMs).toISOString() });
+
+const confirmField = z.boolean().optional();
+
+const newEntrySchema = z.object({
+  cidr: plainText(100).min(1, "is required: an address or a range such as 203.0.113.0/24"),
+  description: plainText(500).nullish(),
+  confirm: confirmField,
+});
+
+const removalSchema = z.object({ confirm: confirmField });
+
+/** Lists the addresses that the workspace may be reached from. */
+export const listAllowedRanges = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/security/ip-allowlist",
+  access: { managementScope: "read:security", session: true },
+  summary: "List the IP allowlist.",
+  description: "Newest first. An empty list lets every address in.",
+  response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
+  handle: (context, { security }) =>
+    context.json({ object: "list", data: security.allowlist.of(workspaceOf(context).id).map(entryObject) }),
+});
+
+/** Adds a range to the allowlist; from this answer on every other address is refused with `ip_not_allowed`. */
+export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEntrySchema>>({
+  ...shared,
+  method: "POST",
+  path: "/security/ip-allowlist",
+  access: { managementScope: "write:security", session: true },
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Add to the IP allowlist.",
+  description: "An address or a range, of IPv4 or IPv6. Once there is an entry, every credential of the workspace is refused from "
+    + "elsewhere. The address that this request comes from has to stay allowed, unless confirm is true.",
+  body: newEntrySchema,
+  response: entrySchema,
+  async handle(context, { security }) {
+    const { cidr, description = null, confirm = false } = context.body;
+    const change = { workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm };
+    const entry = await security.allowlistEditor.add(change, { cidr, description });
+    context.changed = entry.id;
+    return context.json(entryObject(entry));
+  },
+});
+
+/** Takes an entry off the allowlist. */
+export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof removalSchema>>({
+  ...shared,
+  method: "DELETE",
+  path: "/security/ip-allowlist/:id",
+  access: { managementScope: "write:security", session: true },
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Take an entry off the IP allowlist.",
+  description: "The address that this request comes from has to stay allowed, unless confirm is true in the body or the query.",
+  query: z.object({ confirm: z.enum(["true", "false"]).optional() }),
+  body: removalSchema,
+  bodyOptional: true,
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { security }) {
+    const id = context.param("id");
+    const confirm = context.body.confirm ?? context.query.get("confirm") === "true";
+    await security.allowlistEditor.remove({ workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm }, id);
+    return context.json({ deleted: true, id });
+  },
+});

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import type { LlmKey } from "../../account/keys/llm-key.ts";
+import { managementKeyStatus, type ManagementKey } from "../../account/keys/management-key.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { dayMs, isoOrNull } from "../../platform/lib/clock.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { workspaceOf } from "./account-caller.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy-fields.ts";
+
+const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
+
+/** A key that nobody has used for so long is worth a question. */
+const idleDays = 90;
+
+const findings = ["no_expiry", "unused", "no_spending_limit"] as const;
+
+const credentialSchema = z.object({
+  id: z.string(), object: z.literal("credential"), kind: z.enum(["llm", "management"]), name: z.string(), label: z.string(),
+  hash: z.string().nullable(), status: z.enum(["active", "disabled", "expired"]), created_at: z.string(),
+  expires_at: z.string().nullable(), last_used_at: z.string().nullable(), scopes: z.array(z.string()).nullable(),
+  allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(),
+  privacy: privacySchema.nullable(), findings: z.array(z.enum(findings)),
+});
+
+type CredentialObject = z.infer<typeof credentialSchema>;
+
+interface Facts {
+  lastUsedAtMs: number | null;
+  nowMs: number;
+}
+
+const isIdle = (createdAtMs: number, { lastUsedAtMs, nowMs }: Facts): boolean =>
+  nowMs - (lastUsedAtMs ?? createdAtMs) > idleDays * dayMs;
+
+const foundOf = (found: Record<(typeof findings)[number], boolean>): CredentialObject["findings"] =>
+  findings.filter((name) => found[name]);
+
+function llmCredential(key: LlmKey, facts: Facts & { privacy: CredentialObject["privacy"] }): CredentialObject {
+  const expired = key.expiresAtMs !== null && key.expiresAtMs <= facts.nowMs;
+  return {
+    id: key.id, object: "credential", kind: "llm", name: key.name, label: key.label, hash: key.hash,
+    status: expired ? "expired" : key.disabled ? "disabled" : "active",
+    created_at: new Date(key.createdAtMs).toISOString(), expires_at: isoOrNull(key.expiresAtMs),
+    last_used_at: isoOrNull(facts.lastUsedAtMs), scopes: null,
+    allowed_models: key.allowedModels && [...key.allowedModels],
+    allowed_endpoints: key.allowedEndpoints && [...key.allowedEndpoints],
+    privacy: facts.privacy,
+    findings: foundOf({
+      no_expiry: key.expiresAtMs === null, unused: isIdle(key.createdAtMs, facts), no_spending_limit: key.limitNanoUsd === null,
+    }),
+  };
+}
+
+function managementCredential(key: ManagementKey, facts: Facts): CredentialObject {
+  return {
+    id: key.id, object: "credential", kind: "management", name: key.name, label: key.label, hash: null,
+    status: managementKeyStatus(key, facts.nowMs) === "expired" ? "expired" : "active",
+    created_at: new Date(key.createdAtMs).toISOString(), expires_at: isoOrNull(key.expiresAtMs),
+    last_used_at: isoOrNull(facts.lastUsedAtMs), scopes: [...key.scopes],
+    allowed_models: null, allowed_endpoints: null, privacy: null,
+    findings: foundOf({ no_expiry: key.expiresAtMs === null, unused: isIdle(key.createdAtMs, facts), no_spending_limit: false }),
+  };
+}
+
+/** Lists every credential of the workspace with what matters to its security; never a secret. */
+export const listCredentials = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/security/keys",
+  access: { managementScope: "read:security", session: true },
+  summary: "List every credential of the workspace with its reach.",
+  description: `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: `
+    + `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
+  response: z.object({ object: z.literal("list"), data: z.array(credentialSchema) }),
+  async handle(context, { llmKeys, managementKeys, directory, security, clock }) {
+    const { id } = workspaceOf(context);
+    const nowMs = clock.nowMs();
+    const [llm, management] = await Promise.all([
+      llmKeys.list(id, { includeDisabled: true }), managementKeys.list(id, { includeInvalid: true, nowMs }),
+    ]);
+    const factsOf = (keyId: string): Facts => ({ nowMs, lastUsedAtMs: directory.uses.lastUsedAtMs(keyId) });
+    const data = [
+      ...llm.map((key) => llmCredential(key, { ...factsOf(key.id), privacy: privacyObject(security.privacy.of(key.id)) })),
+      ...management.filter(({ revokedAtMs }) => revokedAtMs === null).map((key) => managementCredential(key, factsOf(key.id))),
+    ];
+    return context.json({ object: "list", data: data.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)) });
+  },
+});
+
+/** Changes what an LLM key demands of providers beside what its workspace does. */
+export const changeKeyPrivacy = defineEndpoint<Dependencies, z.infer<typeof privacyChangesSchema>>({
+  ...shared,
+  method: "PATCH",
+  path: "/security/keys/:hash",
+  access: { managementScope: "write:security", session: true },
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Change the privacy settings of an LLM key.",
+  description: "As those of the workspace, for one key and the keys that it makes.",
+  body: privacyChangesSchema,
+  response: z.object({ id: z.string(), privacy: privacySchema }),
+  async handle(context, deps) {
+    const workspaceId = workspaceOf(context).id;
+    const { id } = deps.llmKeyEditor.find({ workspaceId, hash: context.param("hash") });
+    const privacy = await deps.security.privacyEditor.change({ workspaceId, ownerId: id }, privacyChanges(deps, context.body));
+    context.changed = id;
+    return context.json({ id, privacy: privacyObject(privacy) });
+  },
+});

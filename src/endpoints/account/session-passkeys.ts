@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, nameField } from "./account-fields.ts";
+import { answerWith, delegate } from "./session-delegate.ts";
+
+const shared = { base: "root", counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const anybody = { access: { open: true } } as const;
+const signedIn = { access: { session: true }, tag: "Account" } as const;
+
+/** What the browser's WebAuthn gives, as JSON (Web Authentication Level 3, section 5.1.8); the library checks it. */
+const credentialField = z.looseObject({ id: z.string() });
+
+/** What a browser needs to make a passkey. */
+export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
+  ...shared,
+  ...signedIn,
+  method: "GET",
+  path: "/api/auth/passkey/generate-register-options",
+  summary: "Begin to add a passkey.",
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-register-options" });
+    return answerWith(context, answer, answer.body);
+  },
+});
+
+const registrationSchema = z.object({ response: credentialField, name: nameField.optional() });
+
+/** Adds the passkey that a browser made. */
+export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrationSchema>>({
+  ...shared,
+  ...signedIn,
+  method: "POST",
+  path: "/api/auth/passkey/verify-registration",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Add a passkey.",
+  body: registrationSchema,
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-registration", body: context.body });
+    return answerWith(context, answer, passkeyObject(passkeySchema.parse(answer.body)));
+  },
+});
+
+/** What a browser needs to prove that it has a passkey. */
+export const passkeySignInOptions = defineEndpoint<Dependencies>({
+  ...shared,
+  ...anybody,
+  method: "GET",
+  path: "/api/auth/passkey/generate-authenticate-options",
+  summary: "Begin to sign in with a passkey.",
+  async handle(context, deps) {
+    deps.people.throttle.count({ address: context.clientAddress() });
+    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-authenticate-options" });
+    return answerWith(context, answer, answer.body);
+  },
+});
+
+const assertionSchema = z.object({ response: credentialField });
+
+/** Begins a session with a passkey. */
+export const signInWithPasskey = defineEndpoint<Dependencies, z.infer<typeof assertionSchema>>({
+  ...shared,
+  ...anybody,
+  method: "POST",
+  path: "/api/auth/passkey/verify-authentication",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Sign in with a passkey.",
+  body: assertionSchema,
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-authentication", body: context.body });
+    return answerWith(context, answer, { success: true });
+  },
+});
+
+const passkeySchema = z.object({
+  id: z.string(), name: z.string().nullish(), deviceType: z.string(), backedUp: z.boolean(), createdAt: z.coerce.date().nullish(),
+});
+
+const passkeyObjectSchema = z.object({
+  id: z.string(), object: z.literal("passkey"), name: z.string().nullable(), device_type: z.string(), backed_up: z.boolean(),
+  created_at: z.string().nullable(),
+});
+
+const passkeyObject = (passkey: z.infer<typeof passkeySchema>): z.infer<typeof passkeyObjectSchema> => ({
+  id: passkey.id, object: "passkey", name: passkey.name ?? null, device_type: passkey.deviceType, backed_up: passkey.backedUp,
+  created_at: passkey.createdAt?.toISOString() ?? null,
+});
+
+/** Lists the passkeys of the account. */
+export const listPasskeys = defineEndpoint<Dependencies>({
+  ...shared,
+  ...signedIn,
+  method: "GET",
+  path: "/api/auth/passkey/list-user-passkeys",
+  summary: "List the passkeys of the account.",
+  response: z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema) }),
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/list-user-passkeys" });
+    return answerWith(context, answer, { object: "list", data: z.array(passkeySchema).parse(answer.body).map(passkeyObject) });
+  },
+});
+
+const deletionSchema = z.object({ id: z.string().min(1).max(200) });
+
+/** Deletes a passkey of the account. */
+export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({
+  ...shared,
+  ...signedIn,
+  method: "POST",
+  path: "/api/auth/passkey/delete-passkey",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Delete a passkey of the account.",
+  body: deletionSchema,
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/delete-passkey", body: context.body });
+    return answerWith(context, answer, { deleted: true, id: context.body.id });
+  },
+});

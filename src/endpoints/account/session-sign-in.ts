@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { assertSameOrigin } from "../../http/same-origin.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { emailField, passwordField } from "./people-fields.ts";
+import { answerWith, delegate } from "./session-delegate.ts";
+
+const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+
+/** A page of ours to come back to: a path, or a URL at the public one. */
+const returnField = z.string().max(2_000).optional();
+
+const signInSchema = z.object({ email: emailField, password: passwordField, remember_me: z.boolean().optional() });
+
+/** What the library tells of a user, in our spelling. */
+export const signedIn = (body: unknown) => {
+  const { user } = z.object({ user: z.object({ id: z.string(), name: z.string(), email: z.string() }) }).parse(body);
+  return { user: { id: user.id, name: user.name, email: user.email } };
+};
+
+/** Begins a session with e-mail and password. */
+export const signInWithPassword = defineEndpoint<Dependencies, z.infer<typeof signInSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/sign-in/email",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Sign in with e-mail and password.",
+  description: "Sets the session's cookie. Attempts are limited, by address and by e-mail.",
+  body: signInSchema,
+  async handle(context, deps) {
+    const { email, password, remember_me: rememberMe = true } = context.body;
+    const { throttle, passwords } = deps.people;
+    const attempt = { address: context.clientAddress(), email };
+    assertSameOrigin(context.request, deps.publicUrl());
+    throttle.count(attempt);
+    passwords.assertRoom();
+    const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/email", body: { email, password, rememberMe } });
+    throttle.succeeded(attempt);
+    return answerWith(context, answer, signedIn(answer.body));
+  },
+});
+
+const providerSchema = z.object({ provider: z.string().min(1).max(100), callback_url: returnField, error_callback_url: returnField });
+
+const providerBody = ({ provider, callback_url: callbackURL, error_callback_url: errorCallbackURL }: z.infer<typeof providerSchema>) =>
+  ({ provider, callbackURL: callbackURL ?? "/", ...(errorCallbackURL === undefined ? {} : { errorCallbackURL }), disableRedirect: true });
+
+const redirectTo = (body: unknown): { url: string } => z.object({ url: z.string() }).parse(body);
+
+/** Begins to sign in at an OIDC provider; the answer says where the browser goes. */
+export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof providerSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/sign-in/social",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Sign in at an OpenID provider of the configuration.",
+  body: providerSchema,
+  response: z.object({ url: z.string() }),
+  async handle(context, deps) {
+    assertSameOrigin(context.request, deps.publicUrl());
+    deps.people.throttle.count({ address: context.clientAddress() });
+    const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/social", body: providerBody(context.body) });
+    return answerWith(context, answer, redirectTo(answer.body));
+  },
+});
+
+/** Where an OIDC provider sends the browser back to. */
+export const providerCallback = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/api/auth/callback/:provider",
+  summary: "Come back from an OpenID provider.",
+  async handle(context, deps) {
+    const provider = encodeURIComponent(context.param("provider"));
+    return answerWith(context, await delegate(context, deps, { method: "GET", path: `/callback/${provider}` }), {});
+  },
+});
+
+/** Lets somebody who has signed in sign in at a provider from now on, too. */
+export const linkProvider = defineEndpoint<Dependencies, z.infer<typeof providerSchema>>({
+  ...shared,
+  access: { session: true },
+  tag: "Account",
+  method: "POST",
+  path: "/api/auth/link-social",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Link an OpenID provider to the account.",
+  body: providerSchema,
+  response: z.object({ url: z.string() }),
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "POST", path: "/link-social", body: providerBody(context.body) });
+    return answerWith(context, answer, redirectTo(answer.body));
+  },
+});
+
+/** Ends the session of the cookie, whatever its state. */
+export const signOut = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/sign-out",
+  summary: "Sign out.",
+  async handle(context, deps) {
+    const answer = await delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
+    return answerWith(context, answer, { success: true });
+  },
+});

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import type { Role } from "../../account/people/role.ts";
+import type { Workspace } from "../../account/workspaces/workspace.ts";
+import { managesPeople } from "../../account/people/role.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, nameField } from "./account-fields.ts";
+import { forSessions, sessionOf } from "./people-fields.ts";
+import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
+
+/** The workspaces that a user may enter, the personal one first, with what they are in each. */
+async function workspacesOf({ people, directory }: Dependencies, userId: string): Promise<{ workspace: Workspace; role: Role }[]> {
+  const [ownId, organizations] = await Promise.all([people.sessions.personalWorkspaceId(userId), people.organizations.of(userId)]);
+  const places = [
+    ...(ownId === undefined ? [] : [{ id: ownId, role: "owner" as const }]),
+    ...organizations.map(({ workspaceId: id, role }) => ({ id, role })),
+  ];
+  return places.flatMap(({ id, role }) => {
+    const workspace = directory.workspace(id);
+    return workspace === undefined ? [] : [{ workspace, role }];
+  });
+}
+
+/** Lists the workspaces that the user may enter. */
+export const listWorkspaces = defineEndpoint<Dependencies>({
+  ...forSessions,
+  method: "GET",
+  path: "/workspaces",
+  summary: "List the workspaces of the user, the personal one first.",
+  response: z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema) }),
+  async handle(context, deps) {
+    const places = await workspacesOf(deps, sessionOf(context).user.id);
+    return context.json({ object: "list", data: places.map(({ workspace, role }) => workspaceObject(workspace, role)) });
+  },
+});
+
+const nameSchema = z.object({ name: nameField });
+
+/** Renames a workspace. */
+export const changeWorkspace = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
+  ...forSessions,
+  method: "PATCH",
+  path: "/workspaces/:id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Rename a workspace.",
+  body: nameSchema,
+  response: workspaceObjectSchema,
+  async handle(context, deps) {
+    const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(({ workspace }) => workspace.id === context.param("id"));
+    if (place === undefined) throw new GatewayError("not_found", "There is no such workspace among yours. GET /workspaces lists them.");
+    if (!managesPeople(place.role)) throw new GatewayError("forbidden", "Only owners and admins may rename a workspace.");
+    const renamed = { ...place.workspace, name: context.body.name };
+    await deps.workspaces.rename(renamed.id, renamed.name);
+    deps.directory.putWorkspace(renamed);
+    return context.json(workspaceObject(renamed, place.role));
+  },
+});

@@ -1,0 +1,54 @@
+import { z } from "zod";
+
+const usdPerMillion = z.number().describe("USD per million tokens");
+
+const listPricingSchema = z.object({ input_per_1m: usdPerMillion, output_per_1m: usdPerMillion });
+
+const pricingSchema = z.looseObject({
+  prompt: z.string().describe("USD per token"),
+  completion: z.string().describe("USD per token"),
+  input_per_1m: usdPerMillion,
+  output_per_1m: usdPerMillion,
+  billing: z.enum(["byok", "member"]).optional()
+    .describe("byok: the provider bills the caller's own key, so 0 is not free. member: the price is that of the member that serves."),
+  list_pricing: listPricingSchema.optional(),
+  lowest: listPricingSchema.optional(),
+});
+
+const reasoningSchema = z.object({ levels: z.array(z.string()), default: z.string().optional() });
+
+const upstreamSchema = z.looseObject({
+  provider: z.string(),
+  reasoning: reasoningSchema.optional().describe("Overrides the model's; absent inherits it"),
+  features: z.object({ reasoning: z.boolean().optional() }),
+  supported_parameters: z.array(z.string()).optional().describe("Authoritative for this route; absent is permissive"),
+  context: z.object({ context_length: z.int().optional(), max_completion_tokens: z.int().optional() }),
+  pricing: z.record(z.string(), z.number()).optional().describe("USD per million tokens, per_request in USD"),
+  quantization: z.string().optional(),
+  data_policy: z.object({
+    zdr: z.boolean().optional(), data_collection: z.enum(["allow", "deny"]).optional(), distillable_text: z.boolean().optional(),
+  }),
+  billing: z.literal("byok").optional(),
+});
+
+/** A model object as OpenAPI describes it. */
+export const modelObjectSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("model"),
+  display_name: z.string(),
+  provider: z.string().describe("The organization that owns the model"),
+  providers: z.array(z.string()).describe("Who can serve it"),
+  category: z.enum(["text", "image", "audio", "embedding"]),
+  context_length: z.int(),
+  pricing: pricingSchema,
+  capabilities: z.array(z.string()),
+  links: z.object({ details: z.string(), metrics: z.string() }),
+  reasoning: reasoningSchema.optional(),
+  supported_parameters: z.array(z.string()).optional(),
+  top_provider: z.object({ max_completion_tokens: z.int().nullable() }),
+  per_upstream: z.array(upstreamSchema),
+  members: z.array(z.string()).optional().describe("Of a routing preset, in the order in which it tries them"),
+  description: z.string().optional(),
+  created: z.int().optional().describe("Unix seconds"),
+  coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
+});

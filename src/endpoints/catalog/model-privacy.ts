@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { dataPolicyOf } from "../../inference/catalog/model.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { modelByEncodedId } from "./model-view.ts";
+import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
+
+const response = z.object({
+  object: z.literal("model.privacy"),
+  model: z.string(),
+  data: z.array(z.object({
+    provider: z.string(), model: z.string(), name: z.string(),
+    zdr: z.boolean().nullable(), data_collection: z.enum(["allow", "deny"]).nullable(), distillable_text: z.boolean().nullable(),
+  })),
+});
+
+const privacy: Telling = (model) => ({
+  object: "model.privacy",
+  model: model.id,
+  data: routesOf(model).map((each) => {
+    const { zdr, dataCollection, distillableText } = dataPolicyOf(each.route);
+    return {
+      provider: each.route.provider.id,
+      model: each.model.id,
+      name: each.route.provider.name,
+      zdr: zdr ?? null,
+      data_collection: dataCollection ?? null,
+      distillable_text: distillableText ?? null,
+    };
+  }),
+});
+
+const shared = {
+  ...catalogEndpoint,
+  description: "What each provider of the model does with what it is sent. Null is not known, and counts as the less private answer "
+    + "wherever a request asks for privacy.",
+  response,
+};
+
+/** The data policies of a model's providers. */
+export const modelPrivacy = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/models/:owner/:model/privacy",
+  summary: "Show the data policies of a model's providers.",
+  handle: subRoute(privacy),
+});
+
+/** The same by a percent-encoded slug. */
+export const modelPrivacyByEncodedId = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/models/:id/privacy",
+  summary: "Show the data policies of a model's providers (slug percent-encoded in one segment).",
+  handle: subRoute(privacy, modelByEncodedId("privacy")),
+});

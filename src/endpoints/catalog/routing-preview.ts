@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import type { Caller } from "../../account/keys/caller.ts";
+import { routePricing } from "../../inference/catalog/model-pricing.ts";
+import type { CatalogModel } from "../../inference/catalog/model.ts";
+import type { Candidate } from "../../inference/routing/candidate.ts";
+import { planRoute } from "../../inference/routing/plan-route.ts";
+import { brand } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { modelByEncodedId } from "./model-view.ts";
+import { routeHealth } from "./route-health.ts";
+import { catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
+
+const healthSchema = z.object({
+  status: z.enum(["healthy", "degraded", "down", "no_signal"]), requests: z.int(), error_rate: z.number().nullable(),
+});
+
+const response = z.object({
+  object: z.literal("model.routing_preview"),
+  model: z.string(),
+  data: z.array(z.object({
+    position: z.int(), model: z.string(), provider: z.string(), upstream_model: z.string(), reason: z.string(),
+    price: z.looseObject({}).nullable(), health: healthSchema,
+  })),
+});
+
+/** Presets are public; of other models only those learn the chain who may call them. */
+function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {
+  if (router !== undefined || caller.kind === "llm-key") return;
+  const message = `The routing of ${id} is shown to LLM keys alone (prefix ${brand.llmKeyFamilyPrefix}).`;
+  throw new GatewayError(caller.kind === "anonymous" ? "missing_api_key" : "unauthorized", message, {
+    metadata: { hint: "Send an LLM key as Authorization: Bearer." },
+  });
+}
+
+/** Of each member of a preset the route that would be tried first. */
+function eachMemberOnce(candidates: readonly Candidate[]): Candidate[] {
+  const seen = new Set<CatalogModel>();
+  return candidates.filter(({ model }) => !seen.has(model) && seen.add(model) !== undefined);
+}
+
+/** The chain of a request that asks for nothing in particular. Draws nothing: what is drawn most often comes first. */
+const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
+  assertMaySee(model, caller);
+  const { candidates } = planRoute({
+    models: [model],
+    preferences: { allowFallbacks: true, partition: "model" },
+    needsTools: false,
+    parameters: [],
+    maxOutputTokens: undefined,
+    allowedModels: caller.kind === "llm-key" ? caller.key.allowedModels : null,
+  }, { health: inference.health, isServable: inference.isServable, random: () => 0 });
+  const shown = model.router === undefined ? candidates : eachMemberOnce(candidates);
+  return {
+    object: "model.routing_preview",
+    model: model.id,
+    data: shown.map((candidate, position) => ({
+      position,
+      model: candidate.model.id,
+      provider: candidate.route.provider.id,
+      upstream_model: candidate.route.upstreamModel,
+      reason: candidate.reason,
+      price: candidate.route.price === undefined ? null : routePricing(candidate.route.price),
+      health: routeHealth(inference.health, candidate),
+    })),
+  };
+};
+
+const shared = {
+  ...catalogEndpoint,
+  description: "Who would be tried for a request that asks for nothing in particular, in order. Public for routing presets, which "
+    + "show each member once; for other models an LLM key is needed.",
+  response,
+};
+
+/** The failover chain of a model as it is now. */
+export const routingPreview = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/models/:owner/:model/routing-preview",
+  summary: "Preview the routing of a model.",
+  handle: subRoute(preview),
+});
+
+/** The same by a percent-encoded slug. */
+export const routingPreviewByEncodedId = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/models/:id/routing-preview",
+  summary: "Preview the routing of a model (slug percent-encoded in one segment).",
+  handle: subRoute(preview, modelByEncodedId("routing-preview")),
+});

@@ -1,0 +1,47 @@
+import type { RequestContext } from "../../http/request-context.ts";
+import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
+import { execute } from "../../inference/execute.ts";
+import type { ServedStream, ServedWhole } from "../../inference/execution.ts";
+import type { InferenceCall } from "../../inference/inference-call.ts";
+import { metadataText } from "../../inference/service-metadata.ts";
+import type { FrameSource } from "../../platform/lib/frame-source.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { addSettledHeaders, servedHeaders } from "./served-headers.ts";
+
+/** The body of a whole answer in its client's dialect. */
+export const wholeText = ({ answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole, call: InferenceCall): string =>
+  answer.render({
+    id: call.shownId, model: candidate.model.id, metered, chargedNano: settled.chargedNano, isByok: settled.isByok,
+    // What a provider key paid has a cost of 0, which free models have not.
+    free: settled.free && candidate.credential === undefined, fallback,
+    metadataText: () => metadataText({ call, candidate, settled, attempts, timing: { ...timing, settledMs: settled.settledMs } }),
+  });
+
+/** A whole answer with its headers; `text` is its body. */
+export function wholeResponse(
+  context: RequestContext,
+  { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
+): Response {
+  const headers = servedHeaders(served, {
+    gathered: context.headers, endMs: served.settled.settledMs, upstreamEndMs: served.timing.upstreamEndMs,
+  });
+  headers.set("content-type", "application/json");
+  if (call.wantsBalance) addSettledHeaders(headers, served.settled);
+  return new Response(text, { headers });
+}
+
+/** A stream with its headers, as they are known when it begins; `frames` are what the client gets of it. */
+export function streamResponse(
+  context: RequestContext,
+  { served, nowMs, frames }: { served: ServedStream; nowMs: number; frames: FrameSource },
+): Response {
+  const gathered = { ...eventStreamHeaders, ...context.headers };
+  return new Response(frameStream(frames), { headers: servedHeaders(served, { gathered, endMs: nowMs, upstreamEndMs: nowMs }) });
+}
+
+/** Serves a call, whole or streamed. Throws `GatewayError`. */
+export async function answerCall(context: RequestContext, call: InferenceCall, { inference, clock }: Dependencies): Promise<Response> {
+  const served = await execute(inference, call);
+  if (served.kind === "whole") return wholeResponse(context, { served, call, text: wholeText(served, call) });
+  return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames: served.stream });
+}

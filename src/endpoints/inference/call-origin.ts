@@ -1,0 +1,60 @@
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { reserveTokens } from "../../http/reserve-tokens.ts";
+import { maxSessionIdLength } from "../../inference/dialects/check-fields.ts";
+import type { CallOrigin } from "../../inference/inference-call.ts";
+import { brandHeader } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+const balanceHeader = brandHeader("Balance-After-Debit");
+const providerHeader = brandHeader("Provider");
+const sessionHeader = "x-session-id";
+
+type Body = Readonly<Record<string, unknown>>;
+
+function forcedProviders(headers: Headers): string[] | undefined {
+  const value = headers.get(providerHeader);
+  const names = value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return names === undefined || names.length === 0 ? undefined : names;
+}
+
+/** The body's session wins over the header's. */
+function sessionIdOf(body: Body, headers: Headers): string | undefined {
+  if (typeof body["session_id"] === "string") return body["session_id"];
+  const session = headers.get(sessionHeader) ?? undefined;
+  if (session !== undefined && session.length > maxSessionIdLength) {
+    const message = `${sessionHeader} may have at most ${maxSessionIdLength} characters; send a shorter one.`;
+    throw new GatewayError("bad_request", message, { param: sessionHeader });
+  }
+  return session;
+}
+
+/**
+ * Where a request comes from, its tokens counted against its key's ceiling. Throws `GatewayError` when
+ * the ceiling is reached or the session's id is too long.
+ */
+export function callOrigin(
+  context: RequestContext,
+  { idPrefix, body, counters, estimateTokens }:
+  { idPrefix: string; body: Body; counters: Dependencies["counters"]; estimateTokens: () => number },
+): CallOrigin {
+  const { request, traceId } = context;
+  const { headers } = request;
+  const caller = context.caller as LlmKeyCaller;
+  return {
+    traceId,
+    generationId: `gen_${traceId}`,
+    shownId: idPrefix + traceId,
+    caller,
+    tokensUsed: reserveTokens(counters, { caller, estimateTokens }),
+    startedMs: context.startedMs,
+    signalOf: () => request.signal,
+    wantsBalance: headers.get(balanceHeader) === "true",
+    forcedProviders: forcedProviders(headers),
+    sessionId: sessionIdOf(body, headers),
+    origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
+    appTitle: headers.get("x-title") ?? undefined,
+    traceParent: headers.get("traceparent") ?? undefined,
+  };
+}

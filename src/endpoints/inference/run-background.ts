@@ -1,0 +1,64 @@
+import { parseJsonObject } from "../../http/read-body.ts";
+import { chatCall } from "../../inference/chat-call.ts";
+import type { InferenceDependencies } from "../../inference/dependencies.ts";
+import { execute } from "../../inference/execute.ts";
+import type { ChatCall } from "../../inference/inference-call.ts";
+import type { BackgroundJob, RunBackground } from "../../inference/stored-responses/background-job.ts";
+import { endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
+import type { ResponseStore } from "../../inference/stored-responses/response-store.ts";
+import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
+import { assert } from "../../platform/lib/assert.ts";
+import { timeOrderedHex } from "../../platform/lib/ids.ts";
+import { editMembers } from "../../platform/lib/json-members.ts";
+import { responsesReader, withConversation } from "./responses-reader.ts";
+
+interface Services {
+  inference: InferenceDependencies;
+  responses: ResponseStore;
+}
+
+/** The call of a job: streamed, whatever its client wanted, so that it can be followed. */
+async function callOfJob(job: BackgroundJob, { inference, responses }: Services, signal: AbortSignal): Promise<ChatCall> {
+  const { clock, callSignatures } = inference;
+  const text = editMembers(job.requestText, new Map([["stream", "true"]]));
+  const body = parseJsonObject(text);
+  const { workspace } = job.caller;
+  // A run of its own, with a charge of its own: what an earlier process began is not its business.
+  const traceId = timeOrderedHex(clock.nowMs());
+  const call = chatCall({
+    traceId,
+    generationId: `gen_${traceId}`,
+    shownId: job.responseId,
+    caller: job.caller,
+    startedMs: clock.monotonicMs(),
+    signalOf: () => signal,
+    wantsBalance: false,
+    forcedProviders: undefined,
+    tokensUsed: undefined,
+    sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
+    origin: undefined, appTitle: undefined, traceParent: undefined,
+  }, {
+    dialect: responsesReader.dialect, decode: responsesReader.decode, text, body,
+    dialectHeaders: {},
+    signatures: callSignatures.of(workspace.id),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
+  });
+  const request = await readStoredRequest(responses, { body, workspaceId: workspace.id });
+  return request.expanded ? withConversation(call, request.conversation) : call;
+}
+
+/** Does the work of background responses: the same inference as for any other, its events handed to the job. */
+export const runBackground = (services: Services): RunBackground => async (job, sink, signal) => {
+  const served = await execute(services.inference, await callOfJob(job, services, signal));
+  assert(served.kind === "stream", "a background response is streamed");
+  const { stream } = served;
+  signal.addEventListener("abort", () => stream.cancel(), { once: true });
+  if (signal.aborted) stream.cancel();
+  for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) {
+    const events = eventsIn(frames);
+    for (const { name, data } of events) sink.event(name, data);
+    const end = endIn(events);
+    if (end !== undefined) sink.record(end.status, end.record);
+  }
+  signal.throwIfAborted();
+};

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { usageGroups, type UsageGroup } from "../../insights/usage-store.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { dayMs } from "../../platform/lib/clock.ts";
+
+/** Longest ranges in days: hours are many, and older ones are only kept by the day. */
+const rangeDaysMax = { hour: 31, day: 366 } as const;
+const rangeDaysDefault = 7;
+const activityDaysMax = 90;
+const activityDaysDefault = 30;
+const generationsMax = 1_000;
+const generationsDefault = 100;
+
+const timeProblem = "must be an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z";
+const isoTime = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/** A wall time in milliseconds; dates begin at midnight UTC. */
+const timeSchema = z.string().regex(isoTime, timeProblem).transform((text) => Date.parse(text))
+  .refine((atMs) => Number.isFinite(atMs) && atMs >= 0, timeProblem);
+
+const groupProblem = "must be among model, key and provider, several with commas between them";
+const groupNames: Readonly<Record<string, UsageGroup>> = { model: "model", key: "key_id", key_id: "key_id", provider: "provider" };
+
+const groupSchema = z.string().transform((text, context): readonly UsageGroup[] => {
+  const named = text.split(",").map((name) => groupNames[name.trim()]);
+  if (text.trim() === "") return [];
+  if (named.includes(undefined)) context.addIssue({ code: "custom", message: groupProblem });
+  return usageGroups.filter((group) => named.includes(group));
+});
+
+const range = { from: timeSchema.optional(), to: timeSchema.optional() };
+
+const usageSchema = z.object({
+  ...range,
+  interval: z.enum(["hour", "day"], "must be hour or day").default("day"),
+  group_by: groupSchema.default([]),
+});
+const activitySchema = z.object(range);
+
+const limitProblem = `must be an integer from 1 to ${generationsMax}`;
+const cursorProblem = "must be the id of a generation, such as next_cursor of the page before";
+const generationsSchema = z.object({
+  ...range,
+  limit: z.coerce.number(limitProblem).int(limitProblem).min(1, limitProblem).max(generationsMax, limitProblem).default(generationsDefault),
+  after: z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem).optional(),
+});
+
+/** The query strings as documents show them. */
+export const analyticsQueries = {
+  usage: z.object({
+    from: z.string().optional(), to: z.string().optional(), interval: z.enum(["hour", "day"]).optional(),
+    group_by: z.string().optional().describe("model, key and provider; several with commas between them."),
+  }),
+  activity: z.object({ from: z.string().optional(), to: z.string().optional() }),
+  generations: z.object({
+    from: z.string().optional(), to: z.string().optional(), limit: z.int().min(1).max(generationsMax).optional(),
+    after: z.string().optional(),
+  }),
+};
+
+/** A range of wall times in milliseconds; the end is exclusive. */
+export interface TimeRange {
+  fromMs: number;
+  toMs: number;
+}
+
+function rangeOf(
+  given: { from?: number | undefined; to?: number | undefined },
+  { nowMs, daysDefault, daysMax }: { nowMs: number; daysDefault: number; daysMax: number },
+): TimeRange {
+  const toMs = given.to ?? Math.max(nowMs, (given.from ?? 0) + 1);
+  const fromMs = given.from ?? Math.max(0, toMs - daysDefault * dayMs);
+  if (fromMs >= toMs) throw new GatewayError("bad_request", "from: must be before to.", { param: "from" });
+  if (toMs - fromMs > daysMax * dayMs) {
+    throw new GatewayError("bad_request", `from: must be at most ${daysMax} days before to.`, { param: "from" });
+  }
+  return { fromMs, toMs };
+}
+
+/** The query of `GET /analytics/usage`; throws `bad_request` with the parameter that cannot be read. */
+export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
+  const { from, to, interval, group_by: groupBy } = checkBody(usageSchema, Object.fromEntries(parameters));
+  return { interval, groupBy, ...rangeOf({ from, to }, { nowMs, daysDefault: rangeDaysDefault, daysMax: rangeDaysMax[interval] }) };
+}
+
+/** The query of `GET /analytics/activity`; throws as above. */
+export function readActivityQuery(parameters: URLSearchParams, nowMs: number): TimeRange {
+  return rangeOf(checkBody(activitySchema, Object.fromEntries(parameters)), {
+    nowMs, daysDefault: activityDaysDefault, daysMax: activityDaysMax,
+  });
+}
+
+/** The query of `GET /analytics/generations`; throws as above. A page is bounded, so its range need not be. */
+export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number) {
+  const { limit, after, from = 0, to } = checkBody(generationsSchema, Object.fromEntries(parameters));
+  return { limit, after, ...rangeOf({ from, to }, { nowMs: nowMs + 1, daysDefault: 0, daysMax: Number.POSITIVE_INFINITY }) };
+}

@@ -1,0 +1,133 @@
+import { z } from "zod";
+import type { ManagementKeyCaller } from "../../account/keys/caller.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { GenerationLine } from "../../insights/generation-store.ts";
+import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { analyticsQueries, readActivityQuery, readGenerationsQuery, readUsageQuery } from "./analytics-query.ts";
+
+const shared = {
+  method: "GET" as const,
+  base: "api" as const,
+  access: { managementScope: "read:analytics" as const, session: true as const },
+  counting: "at-door" as const,
+  tag: "Insights",
+  encodeError: encodeContractError,
+};
+
+const sumsSchema = z.looseObject({ requests: z.int(), errors: z.int(), tokens: z.int(), cost: z.number() });
+
+const workspaceOf = (context: RequestContext<undefined>): string => (context.caller as ManagementKeyCaller).workspace.id;
+
+const sumsObject = (line: UsageLine): Record<string, unknown> => ({
+  ...(line.model === undefined ? {} : { model: line.model }),
+  ...(line.key_id === undefined ? {} : { key_id: line.key_id }),
+  ...(line.provider === undefined ? {} : { provider: line.provider }),
+  requests: line.requests,
+  errors: line.errors,
+  tokens: line.prompt_tokens + line.completion_tokens,
+  prompt_tokens: line.prompt_tokens,
+  completion_tokens: line.completion_tokens,
+  cached_tokens: line.cached_tokens,
+  reasoning_tokens: line.reasoning_tokens,
+  cost: usdFromNano(line.costNanoUsd),
+});
+
+async function sumsOf({ insights }: Dependencies, query: UsageQuery): Promise<UsageLine[]> {
+  const lines = await insights.usage.sums(query);
+  if (lines !== undefined) return lines;
+  const message = "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
+  throw new GatewayError("bad_request", message, { param: "from" });
+}
+
+/** The whole buckets that a range touches, as ISO texts. */
+function bucketsOf({ fromMs, toMs, interval }: Pick<UsageQuery, "fromMs" | "toMs" | "interval">) {
+  const lengthMs = intervals[interval];
+  return { from: isoText(Math.floor(fromMs / lengthMs) * lengthMs), to: isoText(Math.ceil(toMs / lengthMs) * lengthMs) };
+}
+
+const isoText = (atMs: number): string => new Date(atMs).toISOString();
+
+/** Requests, tokens and cost of the workspace by hour or day, and by model, key and provider where that is asked for. */
+export const usageAnalytics = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/analytics/usage",
+  summary: "Show the usage of the workspace over time.",
+  query: analyticsQueries.usage,
+  response: z.object({
+    object: z.literal("list"), from: z.string(), to: z.string(), interval: z.enum(["hour", "day"]),
+    data: z.array(sumsSchema.extend({ bucket: z.string() })),
+  }),
+  async handle(context, deps) {
+    const query = readUsageQuery(context.query, deps.clock.nowMs());
+    const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
+    return context.json({
+      object: "list", ...bucketsOf(query), interval: query.interval,
+      data: lines.map((line) => ({ bucket: isoText(line.startMs), ...sumsObject(line) })),
+    });
+  },
+});
+
+/** What each key used of each model, day by day. */
+export const activityAnalytics = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/analytics/activity",
+  summary: "Show the daily usage of the workspace by model and key.",
+  query: analyticsQueries.activity,
+  response: z.object({
+    object: z.literal("list"), from: z.string(), to: z.string(),
+    data: z.array(sumsSchema.extend({ date: z.string(), model: z.string(), key_id: z.string() })),
+  }),
+  async handle(context, deps) {
+    const query = { ...readActivityQuery(context.query, deps.clock.nowMs()), interval: "day" as const };
+    const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context), groupBy: ["model", "key_id"] });
+    return context.json({
+      object: "list", ...bucketsOf(query),
+      data: lines.map((line) => ({ date: isoText(line.startMs).slice(0, 10), ...sumsObject(line) })),
+    });
+  },
+});
+
+const generationLine = (line: GenerationLine): Record<string, unknown> => ({
+  id: line.id,
+  created_at: isoText(line.createdAtMs),
+  key_id: line.keyId,
+  surface: line.surface,
+  model: line.model,
+  requested_model: line.requestedModel,
+  provider_name: line.provider,
+  upstream_model: line.upstreamModel,
+  status: line.status,
+  finish_reason: line.finishReason,
+  streamed: line.streamed,
+  tokens_prompt: line.promptTokens,
+  tokens_completion: line.completionTokens,
+  total_cost: usdFromNano(line.costNanoUsd),
+  latency: line.firstTokenMs ?? line.latencyMs,
+  total_time: line.latencyMs,
+});
+
+/** The requests of the workspace, newest first, page by page. */
+export const generationAnalytics = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/analytics/generations",
+  summary: "List the requests of the workspace, newest first.",
+  query: analyticsQueries.generations,
+  response: z.object({
+    object: z.literal("list"), data: z.array(z.looseObject({ id: z.string(), created_at: z.string(), total_cost: z.number() })),
+    has_more: z.boolean(), next_cursor: z.string().nullable(),
+  }),
+  async handle(context, { generations, clock }) {
+    const { limit, ...query } = readGenerationsQuery(context.query, clock.nowMs());
+    const lines = await generations.list({ ...query, workspaceId: workspaceOf(context), limit: limit + 1 });
+    const page = lines.slice(0, limit);
+    const hasMore = lines.length > limit;
+    return context.json({
+      object: "list", data: page.map(generationLine), has_more: hasMore, next_cursor: hasMore ? page.at(-1)?.id ?? null : null,
+    });
+  },
+});

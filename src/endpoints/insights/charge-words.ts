@@ -1,0 +1,77 @@
+import type { GenerationRecord } from "../../insights/generation-record.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+import type { ChargeLineObject } from "./generation-object.ts";
+
+/** Where the money of a charge came from, in nano-USD. */
+export interface ChargeSources {
+  monthlyNano: bigint;
+  topupNano: bigint;
+  uncollectedNano: bigint;
+}
+
+/** Nano-USD as people write dollars, to the last digit that is there. */
+const usd = (nano: bigint): string => {
+  const digits = nano.toString().padStart(10, "0");
+  const fraction = digits.slice(-9).replace(/0+$/, "").padEnd(2, "0");
+  return `$${digits.slice(0, -9)}.${fraction}`;
+};
+
+const partNames: Readonly<Record<string, string>> = {
+  inputTokens: "input tokens", cacheReadTokens: "tokens read from the cache", cacheWriteTokens: "tokens written to the cache",
+  cacheWriteOneHourTokens: "tokens written to the cache for an hour", inputAudioTokens: "tokens of audio sent",
+  inputImageTokens: "tokens of images sent", outputTokens: "output tokens", reasoningTokens: "reasoning tokens",
+  outputAudioTokens: "tokens of audio made", outputImageTokens: "tokens of images made", request: "request",
+};
+
+const lineWords = ({ part, quantity, usd_per_million: price, amount_usd: amount }: ChargeLineObject): string =>
+  (part === "request"
+    ? `The request itself cost $${amount}.`
+    : `${quantity} ${partNames[part] ?? part} at $${price} per million made $${amount}.`);
+
+function servedWords({ requestedModel, model, provider, attempts, detail }: GenerationRecord): string[] {
+  const words = [`${requestedModel} was asked for, and ${model} at ${provider} served it.`];
+  for (const { outcome, reason, status, ...tried } of attempts) {
+    if (outcome === "failed") words.push(`Before that, ${tried.model} at ${tried.provider} failed (${reason ?? status ?? "no answer"}).`);
+  }
+  const [order] = detail.routing?.order ?? [];
+  if (order !== undefined) words.push(`It stood first in this order: ${detail.routing?.order.join("; ")}.`);
+  return words;
+}
+
+function usageWords({ detail, status }: GenerationRecord): string[] {
+  return [
+    ...(status === "completed" ? [] : [`The answer was ${status === "cut" ? "cut off" : "cancelled"}; what was delivered is charged.`]),
+    ...(detail.usageEstimated ? ["The provider told no usage, so it was estimated."] : []),
+    ...(detail.usageClamped ? ["The provider told an impossible usage, so it was clamped."] : []),
+  ];
+}
+
+function moneyWords({ detail, costNanoUsd }: GenerationRecord, { monthlyNano, topupNano, uncollectedNano }: ChargeSources): string[] {
+  const words = [`${usd(BigInt(detail.holdNanoUsd))} was held when the request came, for the most that it could cost.`];
+  if (costNanoUsd === 0n && uncollectedNano === 0n) return [...words, "Nothing was charged, and all of the hold was freed."];
+  const from = [
+    ...(monthlyNano > 0n ? [`${usd(monthlyNano)} from monthly credits`] : []),
+    ...(topupNano > 0n ? [`${usd(topupNano)} from top-ups`] : []),
+  ];
+  words.push(`${usd(costNanoUsd)} was charged${from.length === 0 ? "" : `: ${from.join(" and ")}`}.`);
+  if (uncollectedNano > 0n) words.push(`${usd(uncollectedNano)} was more than the balance could bear; the service bears it.`);
+  return words;
+}
+
+/** Why a request cost what it did, in sentences. */
+export function chargeWords(
+  record: GenerationRecord, { lines, sources }: { lines: readonly ChargeLineObject[]; sources: ChargeSources },
+): string[] {
+  const { priceVersion, credentialSource } = record.detail;
+  const pricing = credentialSource !== undefined
+    ? ["A provider key of the caller's own or of the pool paid the provider, so the service charges nothing."]
+    : lines.length === 0
+      ? ["It is free: nothing is charged for what it used."]
+      : [...(priceVersion === null ? [] : [`The price is that of ${priceVersion}.`]), ...lines.map(lineWords)];
+  return [...servedWords(record), ...usageWords(record), ...pricing, ...moneyWords(record, sources)];
+}
+
+/** The sums of a charge's sources as JSON numbers of USD. */
+export const sourcesObject = ({ monthlyNano, topupNano, uncollectedNano }: ChargeSources): Record<string, number> => ({
+  monthly_usd: usdFromNano(monthlyNano), topup_usd: usdFromNano(topupNano), uncollected_usd: usdFromNano(uncollectedNano),
+});

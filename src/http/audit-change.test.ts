@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { MemoryCommits } from "../../test/support/memory-commits.ts";
+import { AuditLog } from "../account/security/audit-log.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { auditChange, isAudited } from "./audit-change.ts";
+import type { RequestContext } from "./request-context.ts";
+
+const endpoint = { method: "PATCH", path: "/keys/:hash", access: { managementScope: "write:llm-keys" }, tag: "Account" } as const;
+const caller = { kind: "management-key", key: { id: "mgk_1", label: "ak_...1" }, workspace: { id: "ws_1" } };
+const newContext = (): RequestContext => ({
+  caller, body: { name: "new" }, request: { params: { hash: "abc" } }, clientAddress: () => "203.0.113.7",
+}) as unknown as RequestContext;
+
+function newAudit() {
+  const commits = new MemoryCommits();
+  const errors: unknown[] = [];
+  const log = new AuditLog({ commits, clock: new FakeClock() });
+  /** What was written: tables and values without id and time. */
+  const written = (): unknown[] => commits.units.flatMap(({ inserts }) =>
+    inserts.map(({ statement, values }) => [statement.table, ...values.slice(3)]));
+  return { commits, errors, written, auditing: { log, onError: (error: unknown) => void errors.push(error) } };
+}
+
+const intent = ["audit_log", "management-key", "mgk_1", "ak_...1", "203.0.113.7", "PATCH /keys/:hash", "abc", '["name"]'];
+
+test("a change is in the log before it happens, and its outcome after it", async () => {
+  const { auditing, written } = newAudit();
+  const context = newContext();
+  await auditChange(auditing, { endpoint, context }, () => {
+    expect(written()).toEqual([intent]);
+    context.changed = "key_1";
+    return new Response("{}");
+  });
+  expect(written()).toEqual([intent, ["audit_outcomes", 200, "key_1"]]);
+});
+
+test("what was refused, or went wrong, is told with its status", async () => {
+  for (const [error, status] of [[new GatewayError("not_found", "none"), 404], [new Error("broken"), 500]] as const) {
+    const { auditing, written } = newAudit();
+    await expect(auditChange(auditing, { endpoint, context: newContext() }, () => Promise.reject(error))).rejects.toBe(error);
+    expect(written()).toEqual([intent, ["audit_outcomes", status, null]]);
+  }
+});
+
+test("where the log cannot be written nothing is done", async () => {
+  const { auditing, commits, written } = newAudit();
+  commits.failNext = true;
+  let done = false;
+  const change = auditChange(auditing, { endpoint, context: newContext() }, () => {
+    done = true;
+    return new Response();
+  });
+  await expect(change).rejects.toMatchObject({ code: "service_unavailable" });
+  expect([done, written()]).toEqual([false, []]);
+});
+
+test("an outcome that cannot be written is told of, and the answer stands", async () => {
+  const { auditing, commits, errors } = newAudit();
+  const response = await auditChange(auditing, { endpoint, context: newContext() }, () => {
+    commits.failNext = true;
+    return new Response("made");
+  });
+  expect([await response.text(), errors.length]).toEqual(["made", 1]);
+});
+
+test("reading, inference and what says so itself are not audited", () => {
+  const unaudited = [
+    { ...endpoint, method: "GET" as const }, { ...endpoint, unaudited: true as const },
+    { method: "POST" as const, path: "/chat/completions", access: { llmKey: true as const }, tag: "Inference" },
+  ];
+  expect(unaudited.map(isAudited)).toEqual([false, false, false]);
+});

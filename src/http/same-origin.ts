@@ -1,0 +1,31 @@
+import { GatewayError } from "../platform/lib/errors.ts";
+
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+const refused = (): GatewayError => new GatewayError(
+  "forbidden",
+  "This request does not come from a page of this service. Pages at its public URL may send it; "
+    + "set server.public_url where people reach it.",
+);
+
+/** Whether a browser says that a page of ours sent a request, which no foreign page can make it say; undefined where it is silent. */
+function saysSameOrigin(headers: Headers, publicUrl: string): boolean | undefined {
+  const site = headers.get("sec-fetch-site");
+  if (site === "same-origin") return true;
+  // A bookmark or a typed address changes nothing, so `none` does not come with what this guards.
+  if (site !== null) return false;
+  const origin = headers.get("origin");
+  return origin === null ? undefined : URL.canParse(publicUrl) && origin === new URL(publicUrl).origin;
+}
+
+/**
+ * Refuses what another site makes a browser send (CSRF): by `Sec-Fetch-Site` (Fetch Metadata, W3C) where the
+ * browser sends it, else by `Origin` (RFC 6454). A cookie proves a browser, so with one of them there must be a
+ * word; programs that send none have no cookie to be abused. Throws `forbidden`.
+ */
+export function assertSameOrigin({ headers, method }: Pick<Request, "headers" | "method">, publicUrl: string): void {
+  if (safeMethods.has(method)) return;
+  const verdict = saysSameOrigin(headers, publicUrl);
+  if (verdict === true || (verdict === undefined && !headers.has("cookie"))) return;
+  throw refused();
+}
