@@ -1,20 +1,25 @@
 import { brand } from "./platform/lib/brand.ts";
 
-/** What the terminal shows before the ready line. The key is shown on the first start only. */
+/** What the terminal shows before the ready line. The key is shown on the first start only, the link until it was used. */
 export function announcement(facts: {
   url: string;
   model: string;
   firstSecret: string | undefined;
+  /** Of the link that claims the owner account; absent once it is claimed. */
+  claimToken: string | undefined;
   /** The sandbox serves, since no provider has a credential. */
   simulated: boolean;
   hasBalance: boolean;
 }): string[] {
-  const { url, model, firstSecret } = facts;
+  const { url, model, firstSecret, claimToken } = facts;
   const key = firstSecret ?? "$SWITCHYARD_KEY";
   return [
     `${brand.productName} API    ${url}/api/v1   (also ${url}/v1)`,
     `${brand.productName} docs   ${url}/docs`,
     ...(firstSecret === undefined ? [] : [`First key (shown this once): ${firstSecret}`]),
+    ...(claimToken === undefined
+      ? []
+      : [`Claim the owner account (works once, for a day; the next start prints another): ${url}/claim?token=${claimToken}`]),
     ...(facts.simulated ? ["No provider has a credential, so the sandbox answers with simulated models. Set OPENAI_API_KEY or another provider's key to change that."] : []),
     ...(!facts.simulated && !facts.hasBalance
       ? ["The workspace has no credits, so paid models answer 402. Start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to put 100 USD on its books."]

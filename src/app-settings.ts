@@ -1,27 +1,38 @@
+import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import type { BootstrapSettings } from "./account/bootstrap.ts";
+import type { PeopleSettings } from "./account/people/open-people.ts";
 import type { TrustedProxies } from "./http/client-address.ts";
-import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
 import type { DisconnectPolicy } from "./inference/dependencies.ts";
+import type { CatalogSources } from "./live-catalog.ts";
 import type { Durability } from "./platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */
-export interface AppSettings {
+export interface AppSettings extends CatalogSources {
   version: string;
   storageUrl: string;
   durability: Durability;
   /** 32 bytes. */
   encryptionKey: Uint8Array;
+  /** What protects callers' own provider keys; absent means the encryption key. */
+  masterSecrets?: MasterSecrets | undefined;
   /** Where vendors' credentials and addresses are looked up. */
   environment: Readonly<Record<string, string | undefined>>;
-  providers: readonly ConfiguredProvider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   sandbox: boolean | "auto";
-  plans: Readonly<Record<string, { perMinute?: number | undefined } | undefined>>;
+  plans: Readonly<Record<string, {
+    perMinute?: number | undefined; fiveHour?: number | undefined; monthlyCreditsNanoUsd?: bigint | undefined;
+  } | undefined>>;
   bootstrap: BootstrapSettings;
+  /** How people sign in and up; absent, by invitation, with passwords and passkeys. */
+  people?: PeopleSettings | undefined;
   /** How long generation records are kept, in days. */
   generationDays: number;
+  /** How long stored responses are kept, in days. */
+  responseDays: number;
   trustProxy: TrustedProxies;
   disconnect: DisconnectPolicy;
+  /** The model that reads pages of files in place of the converter. */
+  ocrModel?: string | undefined;
   /** Metrics have a port of their own, so they are not served beside the API. */
   metricsElsewhere: boolean;
   /** Where callers reach the service, without a trailing slash; asked for once it listens. */

@@ -1,205 +1,214 @@
-import { bootstrap } from "./account/bootstrap.ts";
-import { CredentialDirectory } from "./account/keys/credential-directory.ts";
-import { LlmKeyMinter } from "./account/keys/llm-key-minter.ts";
-import { LlmKeyStore, type LlmKeyTables } from "./account/keys/llm-key-store.ts";
-import { loadCredentials } from "./account/keys/load-credentials.ts";
-import { ManagementKeyStore, type ManagementKeyTables } from "./account/keys/management-key-store.ts";
-import { createSecretHasher } from "./account/keys/secret-hasher.ts";
-import { AccountBook } from "./account/ledger/account-book.ts";
-import { Ledger } from "./account/ledger/ledger.ts";
-import { LedgerStore, type LedgerTables } from "./account/ledger/ledger-store.ts";
-import { accountAdd, keySpendAdd, transferInsert } from "./account/ledger/transfer.ts";
+import type { Ledger } from "./account/ledger/ledger.ts";
+import { grantInsert } from "./account/ledger/grants.ts";
+import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "./account/ledger/transfer.ts";
+import { KeyProber, type ProbeKey } from "./account/byok/key-prober.ts";
+import { providerKeyAdd } from "./account/byok/provider-key-usage.ts";
 import { RateLimiter } from "./account/limits/rate-limiter.ts";
 import { RateTiers } from "./account/limits/rate-tier.ts";
-import { WorkspaceStore, type WorkspaceTables } from "./account/workspaces/workspace-store.ts";
+import { openAccount, type Account, type AccountTables } from "./account/open-account.ts";
+import { auditInsert, auditOutcomeInsert } from "./account/security/audit-log.ts";
 import type { AppSettings } from "./app-settings.ts";
-import type { Dependencies, Operations } from "./endpoints/dependencies.ts";
+import { buildInsights } from "./build-insights.ts";
+import { openDocuments } from "./documents/open-documents.ts";
+import type { DocumentJobTables } from "./documents/jobs/document-job-store.ts";
+import type { Dependencies } from "./endpoints/dependencies.ts";
 import { endpoints } from "./endpoints/index.ts";
 import { clientAddressReader } from "./http/client-address.ts";
-import { docsPage } from "./http/docs-page.ts";
-import type { Endpoint } from "./http/endpoint.ts";
-import { openApiDocument } from "./http/open-api.ts";
+import type { RateCounters } from "./http/count-request.ts";
 import { compileRoutes } from "./http/router.ts";
-import { buildCatalog } from "./inference/catalog/build-catalog.ts";
+import type { CatalogChange } from "./inference/catalog/catalog-change.ts";
 import type { CatalogSnapshot } from "./inference/catalog/model.ts";
-import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
-import type { InferenceDependencies } from "./inference/dependencies.ts";
-import { KeepAliveTicker } from "./inference/keep-alive.ts";
-import { HealthWindows } from "./inference/routing/health-windows.ts";
-import { startSandbox, type Sandbox } from "./inference/sandbox/sandbox.ts";
-import { sandboxProvider } from "./inference/sandbox/sandbox-models.ts";
-import { createTargetLookup, isServable } from "./inference/upstream-targets.ts";
-import { UpstreamClient } from "./inference/upstream/upstream-client.ts";
+import { RouteHistory, type RouteHistoryTables } from "./inference/catalog/route-history.ts";
+import { probeKeyThrough } from "./inference/probe-key.ts";
+import { smokePort } from "./inference/smoke-ask.ts";
+import type { Sandbox } from "./inference/sandbox/sandbox.ts";
+import { BackgroundRunner } from "./inference/stored-responses/background-runner.ts";
+import { storedResponseInserts, type ResponseTables } from "./inference/stored-responses/response-rows.ts";
+import { openAnswerCache } from "./inference/surfaces/embeddings/open-answer-cache.ts";
 import { generationInsert } from "./insights/generation-record.ts";
 import { GenerationStore, type GenerationTables } from "./insights/generation-store.ts";
+import type { Insights, InsightTables } from "./insights/open-insights.ts";
 import { Retention } from "./insights/retention.ts";
-import { observeErrors, observeInference, observeRequests } from "./observe.ts";
+import { usageAddStatements } from "./insights/usage-rollup.ts";
+import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
+import { observeErrors, observeRequests } from "./observe.ts";
+import { ocrModelOf } from "./ocr-model-of.ts";
+import { restoreQuotas } from "./restore-quotas.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { openStorage } from "./platform/storage/open-storage.ts";
 import type { Storage } from "./platform/storage/storage.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
-import type { Metrics } from "./platform/telemetry/metrics.ts";
-import type { Tracing } from "./platform/telemetry/tracing.ts";
+import { buildDocuments, buildOperations } from "./build-operations.ts";
+import { buildInference, ownKeyLookup } from "./build-inference.ts";
+import { buildStoredResponses } from "./build-stored-responses.ts";
+import type { CommitStatements } from "./platform/storage/packed-unit.ts";
+import type { AppTools } from "./app-tools.ts";
 
-type Schema = WorkspaceTables & LlmKeyTables & ManagementKeyTables & LedgerTables & GenerationTables;
-
-/** Tools that outlive the app's own parts and are given to it. */
-export interface AppTools {
-  logger: Logger;
-  metrics: Metrics;
-  tracing: Tracing;
-  clock?: Clock;
-  random?: () => number;
-}
+type Schema = AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables;
 
 /** The gateway, ready to be listened for. */
 export interface App {
   routes: ReturnType<typeof compileRoutes>["routes"];
   fallback: ReturnType<typeof compileRoutes>["fallback"];
-  catalog: CatalogSnapshot;
+  /** The catalog of the moment. */
+  catalog(): CatalogSnapshot;
+  /** Replaces the catalog as a whole and tells what changed. Throws `ConfigurationError`, and then it stays as it was. */
+  refreshCatalog(sources: CatalogSources): CatalogChange;
   /** Makes the key that a first start shows, and gives its secret; undefined on every other start. */
   mintFirstKey(): Promise<string | undefined>;
+  /** Makes the token of the link that claims the owner account, in place of the one before; undefined once it is claimed. */
+  issueClaim(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
   ledger: Ledger;
+  insights: Insights;
   storage: Storage<Schema>;
+  background: BackgroundRunner;
+  /** Asks about donated provider keys that were refused. */
+  prober: KeyProber;
   /** Tells load balancers to send no more; requests are still served. */
   startDraining(): void;
+  /** Stops waiting for providers: what they have sent so far is what is settled; background responses go back to their queue. */
+  breakOffUpstreams(): void;
   /** Writes what is pending and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** Every statement that commits may carry. */
+const commitStatements: CommitStatements = {
+  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, generationInsert, ...storedResponseInserts],
+  adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
+};
+
+/** What the account plane tells of what went wrong beside any request. */
+const accountLog = (logger: Logger) => ({
+  onUseError: (error: unknown) => logger.error({ err: error }, "last uses of keys could not be written yet"),
+  onCreditError: (error: unknown) => logger.error({ err: error }, "monthly credits could not be given or taken back yet"),
+  onProviderKeyError: (error: unknown) =>
+    logger.error({ err: error }, "what became of a donated provider key could not be stored"),
+  onSignInLog: (level: "info" | "warn" | "error", message: string) => logger[level]({ part: "sign-in" }, message),
+});
+
+/** Asks, from now on, about donated provider keys that were refused. */
+function startKeyProber(account: Account, probe: ProbeKey, { clock, logger }: { clock: Clock; logger: Logger }): KeyProber {
+  const prober = new KeyProber({
+    directory: account.providerKeyDirectory, keys: account.providerKeys, probe, clock,
+    onError: (error) => logger.error({ err: error }, "a donated provider key could not be asked about"),
+  });
+  prober.start();
+  return prober;
+}
+
+/** Deletes, from now on, generation records older than `keepDays`. */
+function startRetention(
+  keepDays: number,
+  parts: { insights: Insights; generations: GenerationStore; clock: Clock; ledger: Ledger; logger: Logger },
+): Retention {
+  const retention = new Retention({
+    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays,
+    workspaceIds: () => parts.ledger.book.workspaceIds(),
+    onError: (error) => parts.logger.error({ err: error }, "old generation records could not be deleted"),
+  });
+  retention.start();
+  return retention;
+}
+
+/** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
+function expireHolds(ledger: Ledger, { insights, logger }: { insights: Insights; logger: Logger }): void {
+  for (const id of ledger.expire()) logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
+  insights.jobs.ran("hold_expiry", true);
+}
+
+/** The routes of the endpoint table, guarded, counted and watched. */
+function compileApp(
+  settings: AppSettings,
+  { tools, people, ...parts }: Pick<Account, "directory" | "security" | "people" | "operatorWorkspaceId"> & {
+    dependencies: Dependencies; counters: RateCounters; clock: Clock; tools: AppTools;
+  },
+): ReturnType<typeof compileRoutes> {
+  const addressOf = clientAddressReader(settings.trustProxy);
+  return compileRoutes({
+    ...parts, endpoints,
+    sessions: { reader: people.reader, publicUrl: settings.publicUrl },
+    clientAddress: (request, server) => addressOf(request, server.requestIP(request)?.address ?? ""),
+    onError: observeErrors(tools),
+    onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
+    ...observeRequests(tools.metrics),
+  });
 }
 
 /** Builds every part once and hands it down. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const clock = tools.clock ?? systemClock;
   const storage = await openStorage<Schema>({
-    url: settings.storageUrl, durability: settings.durability, migrations, logger: tools.logger,
-    commitStatements: { inserts: [transferInsert, generationInsert], adds: [accountAdd, keySpendAdd] },
+    url: settings.storageUrl, durability: settings.durability, migrations, logger: tools.logger, commitStatements,
   });
-  const account = await buildAccount(settings, { storage, clock });
-  const { catalog, sandbox } = await buildModels(settings, clock);
-  const inference = buildInference(settings, { ...tools, clock, catalog, ledger: account.ledger });
+  const account = await openAccount({
+    ...settings, clock, commits: storage.commits, database: storage.database.withTables(), ...accountLog(tools.logger),
+  });
+  const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers(settings.plans) };
+  await restoreQuotas(storage.database.withTables(), { counters, directory: account.directory, clock });
+  const catalog = new LiveCatalog({ ...settings, clock }, settings);
+  const insights = await buildInsights(settings, {
+    ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
+    smoke: tools.smoke ?? smokePort(() => inference),
+  });
+  const inference = buildInference(settings, { ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights });
+  const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { clock, logger: tools.logger });
   const state = { draining: false };
   const operations = buildOperations(settings, { storage, state, metrics: tools.metrics });
+  const stored = buildStoredResponses(settings, { ...tools, storage, inference, directory: account.directory, insights });
+  const documents = openDocuments({
+    ...tools, ...inference, database: storage.database.withTables(), ownKeyOf: ownKeyLookup(account.providerKeys),
+    onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
+  });
   const dependencies: Dependencies = {
-    inference, operations, clock, ...account,
+    documents,
+    inference, operations, insights, clock, counters, keyProber, ...account, responses: stored.responses, background: stored.background,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
-    ...buildDocuments(settings, catalog),
+    routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
+    embeddingCache: openAnswerCache(clock),
+    ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
+    ...buildDocuments(settings, catalog.snapshot), publicUrl: settings.publicUrl,
   };
   tools.metrics.watchHoldsOpen(() => account.ledger.openHoldCount);
   tools.metrics.watchCommitQueuePending(() => storage.commits.pendingCount);
-  const retention = new Retention({
-    generations: dependencies.generations, clock, keepDays: settings.generationDays, workspaceIds: () => account.ledger.book.workspaceIds(),
-    onError: (error) => tools.logger.error({ err: error }, "old generation records could not be deleted"),
+  const retention = startRetention(settings.generationDays, {
+    insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
   });
-  retention.start();
-  const addressOf = clientAddressReader(settings.trustProxy);
-  const compiled = compileRoutes({
-    endpoints, dependencies, directory: account.directory, counters: account.counters, clock,
-    clientAddress: (request, server) => addressOf(request, server.requestIP(request)?.address ?? ""),
-    onError: observeErrors(tools),
-    ...observeRequests(tools.metrics),
-  });
-  const expiry = setInterval(() => {
-    for (const id of account.ledger.expire()) tools.logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
-  }, 60_000);
+  insights.start();
+  await Promise.all([stored.start(), documents.start()]);
+  const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
+  const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger: tools.logger }), 60_000);
   return {
-    ...compiled, catalog, sandbox, storage, mintFirstKey: account.mintFirstKey, ledger: account.ledger,
+    ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
+    ledger: account.ledger, insights,
+    catalog: catalog.snapshot,
+    refreshCatalog: (sources) => catalog.refresh(sources),
+    sandbox: catalog.sandbox,
+    background: stored.background,
+    prober: keyProber,
     startDraining: () => {
       state.draining = true;
+      stored.background.drain();
+      documents.drain();
+    },
+    breakOffUpstreams() {
+      // First, so that they hear of a shutdown and not of a provider that failed. Resolves within its own patience.
+      void stored.background.stop();
+      inference.upstream.breakOff();
     },
     async close() {
       clearInterval(expiry);
-      await retention.stop();
+      await Promise.all([retention.stop(), stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
+      await keyProber.stop();
+      await documents.stop();
+      inference.openedRoutes.stop();
       inference.keepAlive.stop();
       inference.upstream.close();
-      await sandbox?.stop();
+      await catalog.stop();
       await storage.close();
       await tools.tracing.shutdown();
     },
   };
-}
-
-async function buildAccount(settings: AppSettings, { storage, clock }: { storage: Storage<Schema>; clock: Clock }) {
-  const hasher = createSecretHasher(settings.encryptionKey);
-  const directory = new CredentialDirectory(hasher);
-  const workspaces = new WorkspaceStore(storage.database.withTables());
-  const llmKeys = new LlmKeyStore(storage.database.withTables());
-  const managementKeys = new ManagementKeyStore(storage.database.withTables());
-  const ledgerStore = new LedgerStore({ database: storage.database.withTables(), commits: storage.commits });
-  const ledger = new Ledger({ book: new AccountBook(), commits: storage.commits, clock });
-  const [loaded] = await Promise.all([
-    loadCredentials(directory, { workspaces, llmKeys, managementKeys }),
-    ledgerStore.loadInto(ledger.book, clock.nowMs()),
-  ]);
-  const llmKeyMinter = new LlmKeyMinter({ store: llmKeys, directory, hasher, clock });
-  const { mintFirstKey } = await bootstrap(
-    { workspaces, llmKeys, managementKeys, minter: llmKeyMinter, directory, hasher, ledger, ledgerStore, clock },
-    { settings: settings.bootstrap, existing: loaded.workspaces, hasKeys: loaded.hasKeys },
-  );
-  const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers(settings.plans) };
-  return { directory, llmKeys, ledgerStore, ledger, llmKeyMinter, counters, mintFirstKey };
-}
-
-async function buildModels(settings: AppSettings, clock: Clock): Promise<{ catalog: CatalogSnapshot; sandbox: Sandbox | undefined }> {
-  const options = { environment: settings.environment, configuredProviders: settings.providers, nowMs: clock.nowMs() };
-  if (settings.sandbox !== true) {
-    const catalog = buildCatalog(options);
-    if (settings.sandbox === false || hasPlatformCredential(catalog)) return { catalog, sandbox: undefined };
-  }
-  const sandbox = startSandbox({ clock });
-  return { catalog: buildCatalog({ ...options, simulatedProvider: sandboxProvider(sandbox.baseUrl) }), sandbox };
-}
-
-function buildInference(
-  settings: AppSettings,
-  parts: AppTools & { clock: Clock; catalog: CatalogSnapshot; ledger: Ledger },
-): InferenceDependencies {
-  const { clock, catalog, ledger } = parts;
-  return {
-    catalog: () => catalog,
-    ledger,
-    clock,
-    upstream: new UpstreamClient({ clock }),
-    health: new HealthWindows(clock),
-    observer: observeInference(parts),
-    random: parts.random ?? Math.random,
-    keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
-    disconnect: settings.disconnect,
-    targetOf: createTargetLookup(),
-    isServable,
-  };
-}
-
-function buildOperations(
-  settings: AppSettings,
-  { storage, state, metrics }: { storage: Storage<Schema>; state: { draining: boolean }; metrics: Metrics },
-): Operations {
-  return {
-    async unreadyParts() {
-      const unready = state.draining ? ["draining"] : [];
-      return (await storage.isHealthy()) ? unready : [...unready, "storage"];
-    },
-    metricsText: () => metrics.text(),
-    metricsContentType: metrics.contentType,
-    metricsHere: !settings.metricsElsewhere,
-    version: settings.version,
-  };
-}
-
-/** Documents of the table, made when they are first asked for. */
-function buildDocuments(settings: AppSettings, catalog: CatalogSnapshot): Pick<Dependencies, "openApiText" | "docsHtml"> {
-  const table = endpoints as readonly Endpoint<never>[];
-  let openApi: string | undefined;
-  let html: string | undefined;
-  return {
-    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
-    docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog) })),
-  };
-}
-
-/** A model for examples: one that costs nothing if there is any, else any that can be served. */
-export function exampleModel(catalog: CatalogSnapshot): string {
-  const servable = [...catalog.models.values()].filter((model) => model.surface === "chat" && model.routes.some((route) => isServable(route, model)));
-  return (servable.find((model) => model.id.endsWith(":free")) ?? servable[0])?.id ?? "provider/model";
 }

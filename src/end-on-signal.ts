@@ -52,12 +52,15 @@ async function drain(
   logger.info({ pending_requests: server.pendingRequests }, "draining: every answer closes its connection");
   await delay(closingNoticeMs, undefined, { signal }).catch(() => undefined);
   const timer = setTimeout(() => impatience.abort(), drainGraceMs);
-  const cut = once(signal, () => server.stop(true)).then(() => delay(lastSettlementsMs));
+  const cut = once(signal, async () => {
+    await server.stop(true);
+    app.breakOffUpstreams();
+  }).then(() => delay(lastSettlementsMs));
   const stopped = server.stop();
   logger.info({ pending_requests: server.pendingRequests }, "draining: no new connections are accepted");
   await stopped;
-  // Answers whose clients have left may still be read to their end; they are settled as well.
-  await Promise.race([app.ledger.untilNoHoldIsOpen(), cut]);
+  // Answers whose clients have left may still be read to their end, and background responses are nobody's; they are settled as well.
+  await Promise.race([Promise.all([app.ledger.untilNoHoldIsOpen(), app.background.untilIdle()]), cut]);
   clearTimeout(timer);
   await app.close();
   logger.info({}, "drained");

@@ -1,13 +1,17 @@
 import { existsSync } from "node:fs";
 import { version } from "../package.json";
-import { createApp, exampleModel, type App } from "./app.ts";
+import { createApp, type App } from "./app.ts";
+import { exampleModel } from "./build-operations.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { announcement } from "./announcement.ts";
 import { endOnSignal } from "./end-on-signal.ts";
 import { listen } from "./http/listen.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
 import { configuredProviderSchema, type ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
+import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import { balanceOf } from "./account/ledger/account-book.ts";
+import type { CatalogSources } from "./live-catalog.ts";
+import { reloadOnSignal } from "./reload-on-signal.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import type { Configuration } from "./platform/config/configuration.ts";
 import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
@@ -19,33 +23,50 @@ import { createTracing } from "./platform/telemetry/tracing.ts";
 
 type Settings = Configuration<ConfiguredProvider>;
 
+const catalogSources = ({ providers, routers, catalog: { factsPath } }: Settings): CatalogSources => ({ providers, routers, factsPath });
+
+/** The secrets key where one is set, else the encryption key; what either of them has wrapped before is wrapped anew. */
+function masterSecretsOf({ secretsKey, previousSecretsKey }: Settings, encryptionKey: Uint8Array): MasterSecrets {
+  const decoded = (key: string): Uint8Array => new Uint8Array(Buffer.from(key, "base64"));
+  return {
+    current: secretsKey === undefined ? encryptionKey : decoded(secretsKey),
+    previous: [encryptionKey, ...(previousSecretsKey === undefined ? [] : [decoded(previousSecretsKey)])],
+  };
+}
+
 function appSettings(configuration: Settings, publicUrl: () => string): AppSettings {
   const { storage, server } = configuration;
+  const encryptionKey = loadEncryptionKey({
+    configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
+    databaseExists: storage.embedded && existsSync(storage.url.slice("sqlite:".length)),
+  });
   return {
     version,
     storageUrl: storage.url,
     durability: storage.durability,
-    encryptionKey: loadEncryptionKey({
-      configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
-      databaseExists: storage.embedded && existsSync(storage.url.slice("sqlite:".length)),
-    }),
+    encryptionKey,
+    masterSecrets: masterSecretsOf(configuration, encryptionKey),
     environment: process.env,
-    providers: configuration.providers,
+    ...catalogSources(configuration),
     sandbox: configuration.sandbox.enabled,
     plans: configuration.plans,
     bootstrap: configuration.bootstrap,
+    people: configuration.auth,
     generationDays: configuration.retention.generationsDays,
+    responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
+    ocrModel: configuration.ocr.model,
     metricsElsewhere: configuration.metricsPort !== undefined,
     publicUrl,
   };
 }
 
 async function start(): Promise<void> {
-  const configuration: Settings = loadConfiguration({
+  const readConfiguration = (): Settings => loadConfiguration({
     environment: process.env, workingDirectory: process.cwd(), providerSchema: configuredProviderSchema,
   });
+  const configuration = readConfiguration();
   const logger = createLogger({ level: configuration.logLevel });
   const metrics = createMetrics();
   const tracing = createTracing({
@@ -60,17 +81,18 @@ async function start(): Promise<void> {
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
+  reloadOnSignal(app, { readSources: () => catalogSources(readConfiguration()), hasTerminal: process.stdout.isTTY, logger });
   watchForMistakes(logger);
-  for (const line of startLines(app, { url: publicUrl(), firstSecret: await app.mintFirstKey() })) console.log(line);
+  const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
+  for (const line of startLines(app, { url: publicUrl(), ...shownOnce })) console.log(line);
   console.log(`switchyard ready ${listeningUrl}`);
 }
 
-function startLines(app: App, { url, firstSecret }: { url: string; firstSecret: string | undefined }): string[] {
+function startLines(app: App, shown: { url: string; firstSecret: string | undefined; claimToken: string | undefined }): string[] {
   const [workspaceBalance] = app.ledger.book.workspaceIds().map((id) => balanceOf(app.ledger.book.workspace(id)));
   return announcement({
-    url,
-    model: exampleModel(app.catalog),
-    firstSecret,
+    ...shown,
+    model: exampleModel(app.catalog()),
     simulated: app.sandbox !== undefined,
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });

@@ -23,27 +23,38 @@ export function observeInference({ logger, metrics, tracing, clock }: Telemetry 
       recordMetrics(metrics, { record, timing });
       if (tracing.enabled) tracing.recordInference(traceOf({ record, timing, nowMs: clock.nowMs() }));
     },
-    failed: ({ error, traceId, requestedModel, attempts, durationMs }) => {
+    failed: ({ error, traceId, surface, requestedModel, attempts, durationMs }) => {
       if (!tracing.enabled) return;
       const endMs = clock.nowMs();
       tracing.recordInference({
-        traceId, name: `chat ${requestedModel}`, startMs: endMs - durationMs, endMs,
-        attributes: { [genAi.operationName]: "chat", [genAi.requestModel]: requestedModel },
+        traceId, name: `${operationOf(surface)} ${requestedModel}`, startMs: endMs - durationMs, endMs,
+        attributes: { [genAi.operationName]: operationOf(surface), [genAi.requestModel]: requestedModel },
         attempts: tracedAttempts(attempts, endMs - durationMs),
         error: { type: error.code, message: error.message },
       });
     },
-    settlementFailed: (error, generationId) => logger.error({ err: error, generation: generationId }, "a settlement could not be committed; nothing was charged"),
+    settlementFailed: (error, generationId) =>
+      logger.error({ err: error, generation: generationId }, "a settlement could not be committed; nothing was charged"),
+    responseNotKept: (error, response) =>
+      logger.error({ err: error, response }, "a response could not be stored; its client has it all the same"),
     streamOpened: () => metrics.openStreams.inc(),
     streamClosed: () => metrics.openStreams.dec(),
   };
 }
 
-const endpointLabel = "/v1/chat/completions";
+/** The paths of metrics, by the surface of a record. */
+const endpointLabels: Readonly<Record<string, string>> = {
+  chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses",
+  embeddings: "/v1/embeddings", rerank: "/v1/rerank", moderations: "/v1/moderations", decisions: "/v1/decisions",
+  ocr: "/v1/ocr/extract",
+};
+
+/** What traces call the work of a surface (OpenTelemetry's `gen_ai.operation.name`): chat, whichever dialect it came in. */
+const operationOf = (surface: string): string => (surface === "messages" || surface === "responses" ? "chat" : surface);
 
 function recordMetrics(metrics: Metrics, { record, timing }: { record: GenerationRecord; timing: RequestTiming }): void {
   metrics.recordInference({
-    endpoint: endpointLabel,
+    endpoint: endpointLabels[record.surface] ?? record.surface,
     status: record.status === "cancelled" ? 499 : 200,
     provider: record.provider,
     model: record.model,
@@ -75,11 +86,11 @@ function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: 
   return {
     traceId: record.id.slice("gen_".length),
     ...(detail.traceParent === undefined ? {} : { parent: detail.traceParent }),
-    name: `chat ${record.requestedModel}`,
+    name: `${operationOf(record.surface)} ${record.requestedModel}`,
     startMs,
     endMs: nowMs,
     attributes: {
-      [genAi.operationName]: "chat",
+      [genAi.operationName]: operationOf(record.surface),
       [genAi.providerName]: record.provider,
       [genAi.requestModel]: record.requestedModel,
       [genAi.responseModel]: record.model,

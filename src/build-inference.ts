@@ -1,0 +1,56 @@
+import type { AppTools } from "./app-tools.ts";
+import type { Ledger } from "./account/ledger/ledger.ts";
+import type { ProviderKeys } from "./account/byok/provider-keys.ts";
+import type { Security } from "./account/security/open-security.ts";
+import type { AppSettings } from "./app-settings.ts";
+import { withInsights } from "./build-insights.ts";
+import type { CatalogSnapshot } from "./inference/catalog/model.ts";
+import type { InferenceDependencies } from "./inference/dependencies.ts";
+import { CallSignatures } from "./inference/interpret/call-signatures.ts";
+import { OpenedRoutes } from "./inference/opened-routes.ts";
+import { KeepAliveTicker } from "./inference/keep-alive.ts";
+import { HealthWindows } from "./inference/routing/health-windows.ts";
+import { StickySessions } from "./inference/routing/sticky-sessions.ts";
+import { createTargetLookup, isServable } from "./inference/upstream-targets.ts";
+import { UpstreamClient } from "./inference/upstream/upstream-client.ts";
+import type { Insights } from "./insights/open-insights.ts";
+import { observeInference } from "./observe.ts";
+import { type Clock } from "./platform/lib/clock.ts";
+import type { CommitQueue } from "./platform/storage/commit-queue.ts";
+
+/** Builds what serving a request needs. */
+export function buildInference(
+  settings: AppSettings,
+  parts: AppTools & { clock: Clock; catalog(): CatalogSnapshot; ledger: Ledger; commits: CommitQueue; insights: Insights; security: Security;
+    providerKeys: ProviderKeys },
+): InferenceDependencies {
+  const { clock, catalog, ledger, security, providerKeys } = parts;
+  const upstream = new UpstreamClient({ clock });
+  return {
+    catalog,
+    ledger,
+    chargesStall: () => parts.commits.stalled,
+    providerKeys,
+    openedRoutes: new OpenedRoutes({
+      providerKeys, clock, onError: (error) => parts.logger.error({ err: error }, "a provider key could not be opened"),
+    }),
+    clock,
+    upstream,
+    health: new HealthWindows(clock, parts.insights.stateOf),
+    observer: withInsights(observeInference(parts), parts.insights),
+    random: parts.random ?? Math.random,
+    keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
+    callSignatures: new CallSignatures(),
+    sessions: new StickySessions(clock),
+    privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
+    disconnect: settings.disconnect,
+    targetOf: createTargetLookup({ clock, upstream }),
+    isServable,
+  };
+}
+
+/** The first of a workspace's own keys for a provider that may be used now, in clear. */
+export const ownKeyLookup = (providerKeys: ProviderKeys) => (workspaceId: string, providerId: string): string | undefined => {
+  const [key] = providerKeys.ownKeys(workspaceId, providerId);
+  return key && providerKeys.secretOf(key);
+};

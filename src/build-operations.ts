@@ -1,0 +1,45 @@
+import type { AppSettings } from "./app-settings.ts";
+import type { Dependencies, Operations } from "./endpoints/dependencies.ts";
+import { endpoints } from "./endpoints/index.ts";
+import { docsPage } from "./http/docs-page.ts";
+import type { Endpoint } from "./http/endpoint.ts";
+import { openApiDocument } from "./http/open-api.ts";
+import type { CatalogSnapshot } from "./inference/catalog/model.ts";
+import { isServable } from "./inference/upstream-targets.ts";
+import type { Storage } from "./platform/storage/storage.ts";
+import type { Metrics } from "./platform/telemetry/metrics.ts";
+
+/** Builds what operational endpoints tell. */
+export function buildOperations(
+  settings: AppSettings,
+  { storage, state, metrics }: { storage: Pick<Storage<never>, "isHealthy">; state: { draining: boolean }; metrics: Metrics },
+): Operations {
+  return {
+    async unreadyParts() {
+      const unready = state.draining ? ["draining"] : [];
+      return (await storage.isHealthy()) ? unready : [...unready, "storage"];
+    },
+    metricsText: () => metrics.text(),
+    metricsContentType: metrics.contentType,
+    metricsHere: !settings.metricsElsewhere,
+    version: settings.version,
+  };
+}
+
+/** Documents of the table, made when they are first asked for. */
+export function buildDocuments(settings: AppSettings, catalog: () => CatalogSnapshot): Pick<Dependencies, "openApiText" | "docsHtml"> {
+  const table = endpoints as readonly Endpoint<never>[];
+  let openApi: string | undefined;
+  let html: string | undefined;
+  return {
+    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
+    docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
+  };
+}
+
+/** A model for examples: one that costs nothing if there is any, else any that can be served. */
+export function exampleModel(catalog: CatalogSnapshot): string {
+  const servable = [...catalog.models.values()]
+    .filter((model) => model.surface === "chat" && model.routes.some((route) => isServable(route, model)));
+  return (servable.find((model) => model.id.endsWith(":free")) ?? servable[0])?.id ?? "provider/model";
+}
