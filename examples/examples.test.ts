@@ -21,6 +21,9 @@ async function outputOf(command: string[]): Promise<string> {
 test.each([
   ["chat.ts", ['You wrote: "Hello"', "cost: 0"]],
   ["chat-stream.ts", ['You wrote: "Hello"', "cost: 0"]],
+  ["messages.ts", ['You wrote: "Hello"', "cost: 0"]],
+  ["responses.ts", ['You wrote: "Hello"', 'You wrote: "And again"', "cost: 0"]],
+  ["search.ts", ["3 vectors of 256 dimensions", "flagged: false", '"text":"Cats eat cat food"']],
   ["chat-tools.ts", ['name: "weather"', 'The tool returned: "4 degrees, rain"']],
 ])("%s runs as it stands", async (file, expected) => {
   const output = await outputOf([process.execPath, join(import.meta.dir, file)]);
@@ -29,6 +32,12 @@ test.each([
 
 test.skipIf(Bun.which("curl") === null)("chat.sh runs as it stands", async () => {
   expect(JSON.parse(await outputOf(["bash", "chat.sh"]))).toMatchObject({ object: "chat.completion", usage: { cost: 0 } });
+});
+
+test.skipIf(Bun.which("curl") === null)("decisions.sh runs as it stands", async () => {
+  expect(JSON.parse(await outputOf(["sh", "decisions.sh"]))).toMatchObject({
+    answers: { refund: { type: "noul" }, team: { choice: "billing" }, anger: { legend: { 0: "calm" } } }, usage: { cost: 0 },
+  });
 });
 
 test("opencode.json names a model that is served, with the limits that it has", async () => {

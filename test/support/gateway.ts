@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AppTools } from "../../src/app-tools.ts";
 import { createApp, type App } from "../../src/app.ts";
 import type { AppSettings } from "../../src/app-settings.ts";
 import { listen } from "../../src/http/listen.ts";
@@ -37,7 +38,7 @@ export interface TestGateway {
 }
 
 /** A gateway in this process on a port of its own and an empty SQLite database that is removed afterwards. */
-export async function startGateway(changes: Partial<AppSettings> = {}): Promise<TestGateway> {
+export async function startGateway(changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {}): Promise<TestGateway> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
   const logLines: string[] = [];
   const metrics = createMetrics();
@@ -45,12 +46,16 @@ export async function startGateway(changes: Partial<AppSettings> = {}): Promise<
     version: "0.0.0-test", storageUrl: `sqlite:${join(directory, "test.db")}`, durability: "process",
     encryptionKey: new Uint8Array(32).fill(7), environment: {}, providers: [], sandbox: false, plans: {},
     bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: 10_000_000_000n, plan: "enterprise" },
-    generationDays: 90, trustProxy: false, disconnect: "abort", metricsElsewhere: false, publicUrl: () => "http://127.0.0.1",
+    generationDays: 90, responseDays: 30, trustProxy: false, disconnect: "abort", metricsElsewhere: false,
+    publicUrl: () => "http://127.0.0.1",
     ...changes,
   }, {
     logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
     metrics,
     tracing: createTracing({ serviceName: "test", version: "0" }),
+    // Nobody's upstream is asked for anything that a test did not ask for.
+    smoke: { providerIds: () => [], ask: async () => ({ outcome: "skipped", message: "not here" }) },
+    ...tools,
   });
   const server = listen({ host: "127.0.0.1", port: 0, ...app });
   const origin = `http://127.0.0.1:${server.port}`;

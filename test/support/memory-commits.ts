@@ -5,6 +5,7 @@ export class MemoryCommits implements CommitQueue {
   readonly units: CommitUnit[] = [];
   failNext = false;
   readonly pendingCount = 0;
+  readonly stalled = false;
 
   commit(unit: CommitUnit): Promise<void> {
     if (this.failNext) {

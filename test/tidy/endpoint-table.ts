@@ -59,7 +59,8 @@ export const testedEndpoints: Rule = {
   name: "tested endpoints",
   fix: "Add a test that calls it.",
   check(tree): Finding[] {
-    const tests = tree.files.filter(({ path }) => path.endsWith(".test.ts")).map(({ lines }) => lines.join("\n")).join("\n");
+    const isTest = (path: string) => path.startsWith("test/") || path.endsWith(".test.ts");
+    const tests = tree.files.filter(({ path }) => isTest(path)).map(({ lines }) => lines.join("\n")).join("\n");
     return declaredEndpoints(tree)
       .filter(({ path }) => path !== undefined && !tests.includes(path.replace(/:.*/, "")))
       .map(({ file, name, path }) => ({ path: file, problem: `${name} (${path}) is called by no test` }));

@@ -7,13 +7,22 @@ import { lineOf } from "./syntax-nodes.ts";
  * spine (`src/inference/*.ts`); a name with `/*` means a room with everything in it.
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
-  main: ["app", "endpoints", "http", "inference/*", "account", "insights", "platform/*"],
-  app: ["endpoints", "http", "inference/*", "account", "insights", "platform/*"],
-  endpoints: ["http", "inference/*", "account", "insights", "platform/*"],
+  main: ["app", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
+  app: ["endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
+  endpoints: ["http", "documents", "inference/*", "account", "insights", "platform/*"],
+  documents: ["inference", "inference/catalog", "inference/upstream", "platform/*"],
   http: ["account", "platform/*"],
   inference: [
-    "inference/routing", "inference/catalog", "inference/dialects", "inference/canonical", "inference/upstream",
-    "account", "insights", "platform/*",
+    "inference/interpret", "inference/routing", "inference/catalog", "inference/providers", "inference/dialects",
+    "inference/canonical", "inference/upstream", "account", "insights", "platform/*",
+  ],
+  "inference/interpret": [
+    "inference/catalog", "inference/providers", "inference/dialects", "inference/canonical", "inference/upstream",
+    "insights", "platform/lib",
+  ],
+  "inference/surfaces": [
+    "inference", "inference/interpret", "inference/routing", "inference/catalog", "inference/providers", "inference/dialects",
+    "inference/canonical", "account", "platform/lib",
   ],
   "inference/routing": ["inference/catalog", "inference/canonical", "account", "platform/lib"],
   "inference/catalog": ["inference/providers", "inference/canonical", "account", "platform/lib"],
@@ -22,6 +31,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "inference/canonical": [],
   "inference/upstream": ["platform/lib"],
   "inference/sandbox": ["platform/lib"],
+  "inference/stored-responses": ["inference/canonical", "inference/dialects", "account", "platform/*"],
   account: ["platform/*"],
   insights: ["platform/*"],
   "platform/config": ["platform/lib", "platform/telemetry"],

@@ -5,6 +5,7 @@ import type { SourceTree } from "./source-tree.ts";
 const entryPoints: Readonly<Record<string, string>> = {
   "src/main.ts": "npm start",
   "bench/run.ts": "npm run bench",
+  "bench/translation.ts": "npm run bench:translation",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",
 };

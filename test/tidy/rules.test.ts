@@ -38,6 +38,10 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ["file names", { "src/utils.ts": "" }, ["src/utils.ts has a name that says nothing"]],
   ["file names", { "src/createApp.ts": "" }, ["is not named in kebab-case"]],
   ["dialect folders look alike", almostADialect, ["src/inference/dialects/acme has no encode-error.ts"]],
+  ["dialect folders look alike", {
+    "src/inference/dialects/acme/acme.ts": "", "src/inference/dialects/acme/encode-request.ts": "",
+    "src/inference/dialects/acme/decode-response.ts": "",
+  }, ["src/inference/dialects/acme has no decode-stream.ts"]],
   ["orphan files", { "src/main.ts": 'import "./a.ts";', "src/a.ts": "", "src/b.ts": 'import "./a.ts";' }, ["src/b.ts is used by nothing"]],
   ["orphan files", { "src/main.ts": "", "src/a.ts": "", "src/a.test.ts": 'import "./a.ts";' }, ["src/a.ts is used by tests only"]],
   ["orphan files", { "src/main.ts": 'new Worker(new URL("./a.ts", import.meta.url));', "src/a.ts": "" }, []],

@@ -1,57 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Scope } from "../../../src/account/keys/scopes.ts";
+import { coversScope } from "../../../src/account/keys/scopes.ts";
+import { scopesOf } from "../../../src/account/people/role.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { brand } from "../../../src/platform/lib/brand.ts";
+import { publicOrigin } from "./people-browser.ts";
 import { at } from "./at.ts";
+import { contract, type ContractRow } from "./credential-contract.ts";
+import { signedInSessions, type SignedInSessions } from "./credential-sessions.ts";
 import { familiesSeed, secrets, secretWithout } from "./credential-families.ts";
 import { seedStorage, type SeededStorage } from "./seed-storage.ts";
-
-/** Who may call an endpoint, as the contract has it. */
-interface ContractRow {
-  /** `open` looks at no credential; `optional` needs none but refuses a wrong one. */
-  without?: "open" | "optional";
-  llm?: true;
-  /** Scope by which management keys are accepted. */
-  scope?: Scope;
-  /** A path that fits the endpoint, where it has parameters. */
-  path?: string;
-  /** What an accepted caller gets for this bare request; 200 unless named. */
-  accepted?: number;
-  base?: "root";
-}
-
-/** Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row here. */
-const contract: Record<string, ContractRow> = {
-  "POST /chat/completions": { llm: true, accepted: 400 },
-  "GET /models": { without: "optional", llm: true },
-  "GET /models/count": { without: "optional", llm: true },
-  "GET /models/:owner/:model": {
-    without: "optional",
-    llm: true,
-    path: "/models/nobody/nothing",
-    accepted: 404,
-  },
-  "GET /models/:id": {
-    without: "optional",
-    llm: true,
-    path: "/models/nobody%2Fnothing",
-    accepted: 404,
-  },
-  "GET /providers": { without: "open" },
-  "GET /logos/:file": { without: "open", path: "/logos/openai.svg", base: "root" },
-  "POST /keys": { scope: "write:llm-keys", accepted: 400 },
-  "GET /keys": { scope: "read:llm-keys" },
-  "GET /auth/key": { llm: true },
-  "GET /key": { llm: true, scope: "read:llm-keys" },
-  "GET /credits": { llm: true, scope: "read:credits" },
-  "GET /generation/:id": { llm: true, path: "/generation/gen_none", accepted: 404 },
-  "GET /generation": { llm: true, path: "/generation?id=gen_none", accepted: 404 },
-  "GET /openapi.json": { without: "open" },
-  "GET /docs": { without: "open", base: "root" },
-  "GET /healthz": { without: "open", base: "root" },
-  "GET /readyz": { without: "open", base: "root" },
-  "GET /metrics": { without: "open", base: "root" },
-};
 
 interface Answer {
   status: number;
@@ -65,11 +23,30 @@ const openTo = (row: ContractRow, refusal: Answer): Answer =>
   row.without === "open" ? accepted(row) : refusal;
 const missing: Answer = { status: 401, code: "missing_api_key" };
 const invalid: Answer = { status: 401, code: "invalid_api_key" };
+const signIn: Answer = { status: 401, code: "authentication_required" };
 const wrongFamily: Answer = { status: 401, code: "unauthorized", hinted: true };
 const lacksScope: Answer = { status: 403, code: "insufficient_scope", hinted: true };
 
 const takesManagement = ({ scope, without }: ContractRow): boolean =>
   scope !== undefined || without === "optional";
+
+const takesSession = ({ scope, session }: ContractRow): boolean => scope !== undefined || session === true;
+
+/** What a session gets; the refusal is of those routes that take some sessions. */
+const answerToSession = (row: ContractRow, refusal: Answer | undefined): Answer => {
+  if (row.without !== undefined) return accepted(row);
+  return takesSession(row) ? (refusal ?? accepted(row)) : wrongFamily;
+};
+
+/** Sessions in the browser's way: what each sends as its cookie, and the answer it gets. */
+const sessionFamilies: Record<string, { cookie: () => string; answer: (row: ContractRow) => Answer }> = {
+  "a session of an owner": { cookie: () => sessions.owner(), answer: (row) => answerToSession(row, undefined) },
+  "a session of a member, whose role holds some scopes": {
+    cookie: () => sessions.member(),
+    answer: (row) => answerToSession(row, row.scope === undefined || coversScope(scopesOf("member"), row.scope) ? undefined : lacksScope),
+  },
+  "a session that has ended": { cookie: () => sessions.ended(), answer: (row) => answerToSession(row, signIn) },
+};
 
 /** Every kind of credential: the `Authorization` header it is sent as, and the answer it gets. */
 const families: Record<
@@ -78,7 +55,7 @@ const families: Record<
 > = {
   "no credential": {
     header: () => undefined,
-    answer: (row) => (row.without === undefined ? missing : accepted(row)),
+    answer: (row) => (row.without === undefined ? (row.session ? signIn : missing) : accepted(row)),
   },
   garbage: { header: () => "Bearer garbage", answer: (row) => openTo(row, invalid) },
   "another scheme": {
@@ -130,6 +107,7 @@ const families: Record<
 
 let storage: SeededStorage;
 let gateway: TestGateway;
+let sessions: SignedInSessions;
 beforeAll(async () => {
   storage = await seedStorage(familiesSeed);
   gateway = await startGateway({
@@ -140,22 +118,29 @@ beforeAll(async () => {
       creditsNanoUsd: undefined,
       plan: "enterprise",
     },
+    trustProxy: true,
   });
+  sessions = await signedInSessions(gateway);
 });
 afterAll(async () => {
   await gateway.stop();
   storage.remove();
 });
 
+let addresses = 0;
+/** Each request comes from an address of its own, so that none meets the limits of anonymous ones. */
+const anotherAddress = (): string => `10.${(addresses += 1) >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
+
 async function ask(
   name: string,
   row: ContractRow,
-  options: { base: string; header: string | undefined },
+  options: { base: string; headers: Record<string, string> },
 ): Promise<{ answer: Answer; body: unknown }> {
   const [method = "", pattern = ""] = name.split(" ");
   const response = await fetch(gateway.origin + options.base + (row.path ?? pattern), {
     method,
-    headers: options.header === undefined ? {} : { authorization: options.header },
+    redirect: "manual",
+    headers: { "x-forwarded-for": anotherAddress(), ...options.headers },
     ...(method === "GET" ? {} : { body: "{}" }),
   });
   const body: unknown = response.headers.get("content-type")?.startsWith("application/json")
@@ -188,11 +173,29 @@ for (const [name, row] of Object.entries(contract)) {
         `${family} under %p`,
         async (base) => {
           const wanted = answer(row);
-          const got = await ask(name, row, { base, header: header(row) });
+          const authorization = header(row);
+          const got = await ask(name, row, { base, headers: authorization === undefined ? {} : { authorization } });
           expect(got.answer).toMatchObject(wanted);
           if (wanted.code === undefined) expect([401, 403]).not.toContain(got.answer.status);
         },
       );
     }
+    for (const [family, { cookie, answer }] of Object.entries(sessionFamilies)) {
+      test.each(row.base === "root" ? [""] : ["/api/v1", "/v1"])(
+        `${family} under %p`,
+        async (base) => {
+          const wanted = answer(row);
+          const got = await ask(name, row, { base, headers: { cookie: `${brand.sessionCookie}=${cookie()}`, origin: publicOrigin } });
+          expect(got.answer).toMatchObject(wanted);
+          if (wanted.code === undefined) expect([401, 403]).not.toContain(got.answer.status);
+          if (name === "POST /api/auth/sign-out") sessions = await signedInSessions(gateway);
+        },
+      );
+    }
   });
 }
+
+test("every endpoint for management keys takes sessions too, as the contract has it", () => {
+  const without = endpoints.filter(({ access }) => access.managementScope !== undefined && access.session === undefined);
+  expect(without.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+});

@@ -22,6 +22,12 @@ interface Operation {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
+/** POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason. */
+const withoutBody = ["post /responses/{id}/cancel", "post /keys/{hash}/rotate", "post /api/auth/sign-out"];
+const sendsBody = (called: string): boolean =>
+  ["delete /management-keys/{id}", "delete /security/ip-allowlist/{id}"].includes(called) ||
+  (/^(?:post|patch) /.test(called) && !withoutBody.includes(called));
+
 const operations = (): Operation[] =>
   Object.entries(Object(at(document, "paths")) as Record<string, unknown>).flatMap(([path, item]) =>
     Object.entries(Object(item) as Record<string, unknown>)
@@ -115,16 +121,17 @@ describe("the OpenAPI document", () => {
         expect(schemes).toContain(name);
     }
     const keys = operations().find(({ method, path }) => method === "post" && path === "/keys");
-    expect(at(keys?.body, "security")).toEqual([{ managementKey: [] }]);
+    expect(at(keys?.body, "security")).toEqual([{ managementKey: [] }, { session: [] }]);
     expect(at(keys?.body, "x-required-scope")).toBe("write:llm-keys");
   });
 
   test("has an answer for success and one for errors everywhere, bodies where they are sent, and no undefined schema", () => {
-    for (const { method, body } of operations()) {
+    for (const { method, path, body } of operations()) {
       const statuses = Object.keys(Object(at(body, "responses")));
       expect(statuses.some((status) => status.startsWith("2"))).toBe(true);
       expect(statuses).toContain("default");
-      expect(at(body, "requestBody") !== undefined).toBe(method === "post");
+      const called = `${method} ${path}`;
+      expect([called, at(body, "requestBody") !== undefined]).toEqual([called, sendsBody(called)]);
       for (const status of statuses)
         expect(at(Object(at(body, "responses"))[status], "description")).toBeString();
     }

@@ -29,15 +29,18 @@ beforeAll(async () => {
             capabilities: ["chat", "vision", "function-calling"],
           },
           { id: "other/model", pricing, context_length: 32_000, capabilities: ["chat", "vision"] },
-          { id: "acme/vectors", pricing, surface: "embeddings", context_length: 512 },
           { id: "acme/unpriced" },
+          { id: "acme/next", pricing, context_length: 4_000, coming_soon: true },
         ],
       }),
       provider({
         id: "own-key",
         name: "Own Key",
         ...base,
-        models: [{ id: "own/only", pricing, context_length: 64_000, capabilities: ["chat"] }],
+        models: [
+          { id: "own/only", pricing, context_length: 64_000, capabilities: ["chat"] },
+          { id: "own/vectors", pricing, surface: "embeddings", context_length: 512 },
+        ],
       }),
     ],
   });
@@ -50,11 +53,14 @@ const body = async (query: string, headers?: Record<string, string>): Promise<un
       ? gateway.get(`/models${query}`)
       : fetch(`${gateway.baseUrl}/models${query}`, { headers }))
   ).json();
+/** Ids without those of the routing presets, which have a test of their own in routing-presets.test.ts. */
 const ids = async (query: string, headers?: Record<string, string>): Promise<string[]> =>
-  listAt(await body(query, headers), "data").map((model) => textAt(model, "id"));
+  listAt(await body(query, headers), "data")
+    .map((model) => textAt(model, "id"))
+    .filter((id) => !id.startsWith("service/"));
 
-/** Chat models that the gateway serves; embeddings are not served yet. */
-const served = ["acme/alpha", "acme/zebra", "other/model"];
+/** What the gateway serves, and what is announced. */
+const served = ["acme/alpha", "acme/next", "acme/zebra", "other/model"];
 const anonymous = {};
 
 test("a list of what the caller can reach", async () => {
@@ -101,6 +107,10 @@ describe("filters", () => {
     ["?provider=Acme%20Inference", served],
     ["?provider=nobody", []],
     ["?category=text", served],
+    ["?category=TEXT", served],
+    ["?category=embedding&all=1&provider=own-key", ["own/vectors"]],
+    ["?provider=own-key", []],
+    ["?provider=own-key&all=1", ["own/only", "own/vectors"]],
     ["?category=audio", []],
     ["?min_context=32000", ["acme/alpha", "other/model"]],
     ["?min_context=200000", []],
@@ -109,7 +119,10 @@ describe("filters", () => {
     ["?capability=function-calling", ["acme/alpha"]],
     ["?supported=vision,function_calling", ["acme/alpha"]],
     ["?supported=vision", ["acme/alpha", "other/model"]],
+    ["?capability=Function-Calling&supported=vision", ["acme/alpha"]],
+    ["?capability=telepathy", []],
     ["?privacy=0", served],
+    ["?privacy=false", served],
     ["?provider=acme&capability=vision&min_context=100000", ["acme/alpha"]],
   ])("%s", async (query, expected) => {
     expect((await ids(query)).sort()).toEqual([...expected]);
@@ -118,7 +131,9 @@ describe("filters", () => {
   test.each([
     ["?min_context=much", "min_context"],
     ["?min_context=-1", "min_context"],
+    ["?min_context=1.5", "min_context"],
     ["?sort=best", "sort"],
+    ["?category=smell", "category"],
   ])("%s is refused by name", async (query, param) => {
     expect(await errorOf(await gateway.get(`/models${query}`))).toMatchObject({
       status: 400,
@@ -155,8 +170,33 @@ describe("presets", () => {
   });
 
   test("are left out with presets=0", async () => {
-    expect(Object.keys(Object(await body("?presets=0")))).toEqual(["object", "data"]);
+    for (const off of ["0", "false"]) expect(Object.keys(Object(await body(`?presets=${off}`)))).toEqual(["object", "data"]);
   });
+});
+
+describe("what is announced", () => {
+  test("is listed with a marker and its price, for everybody", async () => {
+    for (const headers of [undefined, anonymous]) {
+      const next = listAt(await body("", headers), "data").find((model) => at(model, "id") === "acme/next");
+      expect(next).toMatchObject({ coming_soon: true, pricing: { input_per_1m: 0.5, output_per_1m: 1.5 } });
+    }
+  });
+
+  test("answers 404 when it is called", async () => {
+    const answer = await gateway.post("/chat/completions", { model: "acme/next", messages: [{ role: "user", content: "?" }] });
+    expect(await errorOf(answer)).toMatchObject({ status: 404, code: "model_unavailable", param: "model" });
+  });
+});
+
+test("a key that may use a member of a routing preset sees the preset", async () => {
+  const create = (allowed: string) => gateway.post(
+    "/keys", { name: "narrow", allowed_models: [allowed] }, { headers: { authorization: `Bearer ${testManagementKey}` } },
+  );
+  const seenWith = async (allowed: string): Promise<boolean> => {
+    const headers = { authorization: `Bearer ${textAt(await (await create(allowed)).json(), "key")}` };
+    return listAt(await body("", headers), "data").some((model) => at(model, "id") === "service/auto");
+  };
+  expect([await seenWith("acme/alpha"), await seenWith("own/only")]).toEqual([true, false]);
 });
 
 test("a key's allow-list narrows what it sees, and all=1 shows the rest", async () => {
@@ -171,9 +211,11 @@ test("a key's allow-list narrows what it sees, and all=1 shows the rest", async 
 });
 
 test("the count is that of the list", async () => {
+  const count = listAt(await body("", anonymous), "data").length;
+  expect(count).toBeGreaterThan(served.length);
   for (const headers of [anonymous, { authorization: `Bearer ${testManagementKey}` }])
     expect(await (await fetch(`${gateway.baseUrl}/models/count`, { headers })).json()).toEqual({
-      count: served.length,
+      count,
     });
 });
 

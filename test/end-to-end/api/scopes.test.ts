@@ -12,10 +12,18 @@ const rows: readonly [only: Scope, allowed: string[]][] = [
   ["write:llm-keys", ["POST /keys", "GET /keys", "GET /key"]],
   ["read:llm-keys", ["GET /keys", "GET /key"]],
   ["read:credits", ["GET /credits"]],
-  ["write:presets", []],
+  ["write:presets", ["GET /presets", "POST /presets"]],
+  ["read:presets", ["GET /presets"]],
+  ["write:management-keys", ["GET /management-keys", "POST /management-keys"]],
+  ["read:management-keys", ["GET /management-keys"]],
   ["inference", []],
 ];
-const requests = ["POST /keys", "GET /keys", "GET /key", "GET /credits"];
+const requests = [
+  "POST /keys", "GET /keys", "GET /key", "GET /credits",
+  "GET /presets", "POST /presets", "GET /management-keys", "POST /management-keys",
+];
+/** One body that every creation takes; the one scope that is granted is one that its maker holds. */
+const bodyFor = (scope: Scope): string => JSON.stringify({ name: "k", slug: "s", config: {}, scopes: [scope] });
 
 let storage: SeededStorage;
 let gateway: TestGateway;
@@ -41,7 +49,7 @@ test.each(rows)("a key with %s alone may %j", async (scope, allowed) => {
     const response = await fetch(gateway.baseUrl + path, {
       method,
       headers: { authorization: `Bearer ${secretOf(scope)}` },
-      ...(method === "POST" ? { body: '{"name":"k"}' } : {}),
+      ...(method === "POST" ? { body: bodyFor(scope) } : {}),
     });
     expect([request, response.status]).toEqual([request, allowed.includes(request) ? 200 : 403]);
   }

@@ -36,10 +36,10 @@ export interface SeededStorage {
   remove(): void;
 }
 
-/** A database with records that no endpoint can make, such as keys that have expired. */
-export async function seedStorage(seed: Seed): Promise<SeededStorage> {
+/** A database with records that no endpoint can make, such as keys that have expired; of SQLite unless a URL is given. */
+export async function seedStorage(seed: Seed, url?: string): Promise<SeededStorage> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-seed-"));
-  const storageUrl = `sqlite:${join(directory, "test.db")}`;
+  const storageUrl = url ?? `sqlite:${join(directory, "test.db")}`;
   const encryptionKey = new Uint8Array(32).fill(9);
   const storage = await openStorage<Tables>({
     url: storageUrl,

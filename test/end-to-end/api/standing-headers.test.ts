@@ -38,6 +38,7 @@ test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, en
       path.replace(/:\w+/g, (name) => parameters[name] ?? name);
     const key = access.llmKey ? testLlmKey : testManagementKey;
     const response = await fetch(url, {
+      redirect: "manual",
       method,
       headers: { authorization: `Bearer ${key}` },
       ...(method === "GET" ? {} : { body: JSON.stringify(bodies[path] ?? {}) }),
@@ -45,6 +46,7 @@ test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, en
     const { headers } = response;
     expect(headers.get("x-service-trace-id")).toMatch(/^[0-9a-f]{32}$/);
     expect(headers.get("x-request-id")).toBe(headers.get("x-service-trace-id"));
+    expect(headers.get("request-id")).toBe(headers.get("x-service-trace-id"));
     expect(response.status).toBeLessThan(500);
     if (counting === "none") return;
     expect(headers.get("x-ratelimit-limit")).toMatch(/^\d+$/);

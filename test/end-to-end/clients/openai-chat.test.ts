@@ -110,7 +110,7 @@ test("response headers can be read beside the data", async () => {
 
 test("models can be listed and retrieved", async () => {
   const models = await Array.fromAsync(await openaiClient(gateway).models.list());
-  expect(models.map((model) => model.id)).toEqual(["acme/large"]);
+  expect(models.map((model) => model.id)).toContain("acme/large");
   expect(await openaiClient(gateway).models.retrieve("acme/large")).toMatchObject({
     id: "acme/large",
     object: "model",

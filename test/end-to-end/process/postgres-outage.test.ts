@@ -46,6 +46,26 @@ async function readyzIs(status: number): Promise<unknown> {
   }
 }
 
+/** While one request waits for its charge, others are refused before any provider is asked. */
+async function expectRefusalsWithoutProviders(): Promise<void> {
+  const waiting = postChat(gateway);
+  while ((await gaugeOf("commit_queue_pending")) < 1);
+  const askedCount = upstream.requests.length;
+  for (const stream of [false, true]) {
+    const refused = await postChat(gateway, { stream });
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("2");
+    expect(at(await refused.json(), "error.message")).toContain("takes no charges");
+  }
+  expect(upstream.requests).toHaveLength(askedCount);
+  expect((await waiting).status).toBe(503);
+}
+
+async function gaugeOf(name: string): Promise<number> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  return Number(new RegExp(`^\\S*${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+}
+
 describe("Postgres", () => {
   test("that is down makes the gateway unready; nothing is charged, nothing shown as charged, and all is well after it", async () => {
     expect((await postChat(gateway)).status).toBe(200);
@@ -62,6 +82,7 @@ describe("Postgres", () => {
     expect(stream?.text).not.toContain('"cost"');
     expect(stream?.text).toContain('"service_unavailable"');
     expect(await openHolds(gateway)).toBe(0);
+    await expectRefusalsWithoutProviders();
 
     proxy.mode = "pass";
     expect(await readyzIs(200)).toEqual({ status: "ready", unready: [] });

@@ -193,6 +193,24 @@ describe("SIGTERM", () => {
     expect(await standingCharges()).toEqual([{ generationId: expect.stringMatching(/^gen_/), costNano: 16_000n }]);
   });
 
+  test("sent twice charges what came of a stream that is read on for a client who has left", async () => {
+    await gateway.kill9();
+    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"), environment: bootstrapVariables });
+    const { script, gate } = gatedStream();
+    upstream.enqueue([...script.slice(0, 3), gate, stall()]);
+    const leaving = new AbortController();
+    const response = await postChat(gateway, { stream: true }, { signal: leaving.signal });
+    await response.body?.getReader().read();
+    await gate.reached;
+    leaving.abort();
+    gateway.child.kill("SIGTERM");
+    await gateway.stderrHas(draining);
+    expect(await gateway.terminate()).toBe(0);
+    const charges = await standingCharges();
+    expect(charges).toHaveLength(1);
+    expect(charges[0]?.costNano).toBeGreaterThan(0n);
+  });
+
   test("ends an idle gateway at once, and so does SIGINT", async () => {
     expect(await gateway.terminate()).toBe(0);
     const other = await startProcess({ dataDirectory: gateway.dataDirectory });

@@ -18,7 +18,7 @@ describe("a silent stream tells its client that it lives", () => {
     };
     const frames = Promise.withResolvers<string | undefined>();
     let told: string | undefined;
-    const wait = (): void => void ticker.until(frames.promise).then((value) => (told = value));
+    const wait = (): void => void ticker.until(frames.promise, ": ping\n").then((value) => (told = value));
     const settled = (): Promise<void> => Promise.resolve().then(() => undefined);
 
     wait();
@@ -45,9 +45,10 @@ describe("pings between any two events break no client", () => {
     spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(
       this: KeepAliveTicker,
       frames,
+      pingFrame,
     ) {
       turn += 1;
-      return turn % 3 === 0 ? original.call(this, frames) : Promise.resolve(this.pingFrame);
+      return turn % 3 === 0 ? original.call(this, frames, pingFrame) : Promise.resolve(pingFrame);
     });
     scene = await startScene();
   });

@@ -1,0 +1,165 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { hourMs } from "../../../src/platform/lib/clock.ts";
+import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
+import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../support/upstream/steps.ts";
+import { at, listAt, textAt } from "./at.ts";
+import { chatRequest } from "./chat-request.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+
+const usage = {
+  prompt_tokens: 100, completion_tokens: 20, total_tokens: 120,
+  prompt_tokens_details: { cached_tokens: 40 }, completion_tokens_details: { reasoning_tokens: 5 },
+};
+const pricing = { prompt: "1", completion: "2", cache_read: "0.5" };
+/** 60 uncached, 40 cached and 20 output tokens. */
+const cost = 0.000_12;
+
+describe.each(engines)("analytics on %s", (_, freshUrl) => {
+  let upstream: FaultUpstream;
+  let stage: TwoWorkspaces;
+  let secondKey: string;
+
+  beforeAll(async () => {
+    upstream = await startFaultUpstream();
+    upstream.script((request) => chatAnswer(request, { usage }));
+    stage = await startTwoWorkspaces(freshUrl, {
+      providers: ["one", "two"].map((id) => provider({
+        id, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models: [{ id: `acme/${id}`, pricing }],
+      })),
+    });
+    secondKey = textAt(await (await stage.own("POST", "/keys", { name: "second" })).json(), "key");
+    const ask = async (secret: string, model: string): Promise<void> => {
+      await (await stage.as(secret)("POST", "/chat/completions", chatRequest({ model }))).text();
+    };
+    for (const model of ["acme/one", "acme/one", "acme/two"]) await ask(testLlmKey, model);
+    await ask(secondKey, "acme/one");
+    upstream.enqueue(json(chatError("no"), { status: 500 }));
+    await ask(secondKey, "acme/two");
+  }, 30_000);
+  afterAll(async () => {
+    await stage.stop();
+    upstream.stop();
+  });
+
+  const bodyOf = async (path: string, secret = testManagementKey): Promise<unknown> => {
+    const response = await stage.as(secret)("GET", path);
+    expect(response.status).toBe(200);
+    return response.json();
+  };
+  /** Ids of the key of the tests and of the second one. */
+  const keyIds = async (): Promise<string[]> => listAt(await bodyOf("/keys"), "data")
+    .toSorted((left, right) => Number(at(left, "name") === "second") - Number(at(right, "name") === "second"))
+    .map((key) => textAt(key, "id"));
+
+  test("usage is summed up over the workspace, every count exact", async () => {
+    const body = await bodyOf("/analytics/usage");
+    const today = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`;
+    expect(body).toMatchObject({ object: "list", interval: "day" });
+    expect(listAt(body, "data")).toEqual([{
+      bucket: today, requests: 5, errors: 1, tokens: 480, prompt_tokens: 400, completion_tokens: 80, cached_tokens: 160,
+      reasoning_tokens: 20, cost: expect.closeTo(4 * cost, 9) as unknown,
+    }]);
+  });
+
+  test("it is told apart by model, key and provider, alone and together, by the hour too", async () => {
+    const rowsOf = async (query: string, names: string[]): Promise<string[]> =>
+      listAt(await bodyOf(`/analytics/usage?${query}`), "data")
+        .map((row) => [...names, "requests", "errors"].map((name) => String(at(row, name))).join(" "));
+    expect(await rowsOf("group_by=model", ["model"])).toEqual(["acme/one 3 0", "acme/two 2 1"]);
+    expect(await rowsOf("group_by=provider&interval=hour", ["provider"])).toEqual(["one 3 0", "two 2 1"]);
+    const [first = "", second = ""] = await keyIds();
+    expect((await rowsOf("group_by=key,model", ["model", "key_id"])).sort()).toEqual([
+      `acme/one ${first} 2 0`, `acme/one ${second} 1 0`, `acme/two ${first} 1 0`, `acme/two ${second} 1 1`,
+    ].sort());
+  });
+
+  test("activity tells the day by model and key", async () => {
+    const rows = listAt(await bodyOf("/analytics/activity"), "data");
+    expect(rows).toHaveLength(4);
+    expect(Object.keys(rows[0] as object)).toEqual([
+      "date", "model", "key_id", "requests", "errors", "tokens", "prompt_tokens", "completion_tokens", "cached_tokens",
+      "reasoning_tokens", "cost",
+    ]);
+    expect(textAt(rows, "0.date")).toBe(new Date().toISOString().slice(0, 10));
+  });
+
+  test("generations come newest first in pages that neither skip nor repeat", async () => {
+    const ids: string[] = [];
+    let cursor: unknown;
+    for (let page = 0; page < 3; page += 1) {
+      const body = await bodyOf(`/analytics/generations?limit=2${typeof cursor === "string" ? `&after=${cursor}` : ""}`);
+      ids.push(...listAt(body, "data").map((row) => textAt(row, "id")));
+      cursor = at(body, "next_cursor");
+      expect(at(body, "has_more")).toBe(ids.length < 4);
+      if (cursor === null) break;
+    }
+    expect(ids).toHaveLength(4);
+    expect(ids).toEqual(ids.toSorted().reverse());
+    const [newest] = listAt(await bodyOf("/analytics/generations"), "data");
+    expect(newest).toMatchObject({ model: "acme/one", provider_name: "one", status: "completed", tokens_prompt: 100, total_cost: cost });
+    const hourAgo = new Date(Date.now() - hourMs).toISOString();
+    expect(listAt(await bodyOf(`/analytics/generations?to=${hourAgo}`), "data")).toEqual([]);
+    expect(listAt(await bodyOf(`/analytics/generations?from=${hourAgo}`), "data")).toHaveLength(4);
+  });
+
+  test.each(["/analytics/usage", "/analytics/activity", "/analytics/generations"])("%s shows another workspace nothing", async (path) => {
+    expect(listAt(await (await stage.stranger("GET", path)).json(), "data")).toEqual([]);
+    const [generation] = listAt(await bodyOf("/analytics/generations?limit=1"), "data");
+    const after = `${path}?after=${textAt(generation, "id")}`;
+    expect(listAt(await (await stage.stranger("GET", after)).json(), "data")).toEqual([]);
+  });
+
+  test("the counts are the same after a restart", async () => {
+    const before = await bodyOf("/analytics/usage?group_by=model,key,provider");
+    await stage.restart();
+    expect(await bodyOf("/analytics/usage?group_by=model,key,provider")).toEqual(before);
+  }, 20_000);
+
+  test("the whole service's statistics are public, exact and may be cached for ten minutes", async () => {
+    await stage.gateway().app.insights.network.refresh();
+    const response = await fetch(`${stage.gateway().baseUrl}/analytics/network`);
+    expect(response.headers.get("cache-control")).toBe("public, max-age=600, s-maxage=600");
+    const body: unknown = await response.json();
+    expect(Object.keys(body as object)).toEqual(["generated_at", "totals", "top_models", "trend"]);
+    expect(at(body, "totals")).toEqual({
+      tokens: 480, requests: 5, prompt_tokens: 400, completion_tokens: 80, cached_tokens: 160, reasoning_tokens: 20,
+    });
+    expect(listAt(body, "top_models")).toEqual([
+      { model_id: "acme/one", model_name: "one", provider: "acme", rank: 1, tokens: 360, requests: 3, share: 0.75 },
+      { model_id: "acme/two", model_name: "two", provider: "acme", rank: 2, tokens: 120, requests: 2, share: 0.25 },
+    ].map((row) => ({ ...row, model_name: expect.any(String) as unknown })));
+    expect(stage.gateway().app.insights.network.volumeOf("acme/one")).toBe(3);
+    expect(stage.gateway().app.insights.network.volumeOf("acme/none")).toBe(0);
+  });
+});
+
+describe("what analytics refuses", () => {
+  let stage: TwoWorkspaces;
+  beforeEach(async () => {
+    stage = await startTwoWorkspaces(async () => undefined);
+  });
+  afterEach(() => stage.stop());
+
+  test.each([
+    ["/analytics/usage?from=yesterday", "from"],
+    ["/analytics/usage?from=2026-13-40", "from"],
+    ["/analytics/usage?from=2026-02-02&to=2026-02-01", "from"],
+    ["/analytics/usage?from=2026-02-01&to=2026-02-01", "from"],
+    ["/analytics/usage?from=2024-01-01&to=2026-01-01", "from"],
+    ["/analytics/usage?interval=hour&from=2026-01-01&to=2026-03-01", "from"],
+    ["/analytics/usage?interval=minute", "interval"],
+    ["/analytics/usage?group_by=colour", "group_by"],
+    ["/analytics/activity?from=2026-01-01&to=2026-09-01", "from"],
+    ["/analytics/generations?limit=0", "limit"],
+    ["/analytics/generations?limit=1001", "limit"],
+    ["/analytics/generations?limit=many", "limit"],
+    ["/analytics/generations?after=1", "after"],
+  ])("%s", async (path, param) => {
+    const error = await errorOf(await stage.own("GET", path));
+    expect([error.status, error.code, error.param]).toEqual([400, "bad_request", param]);
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sql } from "kysely";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { isAudited } from "../../../src/http/audit-change.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { at, listAt, textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+
+test("every route that needs a scope to write is audited", () => {
+  const writing = endpoints.filter(({ access }) => access.managementScope?.startsWith("write:") === true);
+  const unaudited = writing.filter((endpoint) => endpoint.method !== "GET" && !isAudited(endpoint));
+  expect(unaudited.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  expect(endpoints.filter((endpoint) => endpoint.counting === "by-handler" && isAudited(endpoint))).toEqual([]);
+});
+
+describe.each(engines)("the audit log on %s", (_, freshUrl) => {
+  let workspaces: TwoWorkspaces;
+  beforeAll(async () => {
+    workspaces = await startTwoWorkspaces(freshUrl, { trustProxy: true });
+  }, 60_000);
+  afterAll(() => workspaces.stop());
+
+  const change = (method: string, path: string, body?: unknown, secret = testManagementKey): Promise<Response> =>
+    fetch(workspaces.gateway().baseUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${secret}`, "x-forwarded-for": "203.0.113.7" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const page = async (query = ""): Promise<unknown> => (await workspaces.own("GET", `/security/audit${query}`)).json();
+  const newest = async (): Promise<unknown> => listAt(await page("?limit=1"), "data")[0];
+
+  test("a change tells who made it, from where, what it was about, and the names of what was sent", async () => {
+    const created: unknown = await (await change("POST", "/keys", { name: "secret name", limit: 5 })).json();
+    const id = textAt(created, "data.id");
+    const entry = await newest();
+    expect(entry).toEqual({
+      id: expect.stringMatching(/^aud_[0-9a-f]{32}$/), object: "audit_entry", at: expect.any(String),
+      actor: { kind: "management-key", id: expect.stringMatching(/^mgk_/), label: expect.any(String) },
+      address: "203.0.113.7", action: "POST /keys", target: id, fields: ["name", "limit"], outcome: "done", status: 200,
+    });
+    expect(JSON.stringify(entry)).not.toContain("secret name");
+    const hash = textAt(created, "data.hash");
+    await change("PATCH", `/keys/${hash}`, { disabled: true });
+    expect(await newest()).toMatchObject({ action: "PATCH /keys/:hash", target: id, fields: ["disabled"], outcome: "done" });
+    await change("DELETE", `/keys/${hash}`);
+    expect(await newest()).toMatchObject({ action: "DELETE /keys/:hash", target: id, fields: [] });
+    await change("POST", "/key/children", { name: "child" }, testLlmKey);
+    expect(await newest()).toMatchObject({ action: "POST /key/children", actor: { kind: "llm-key" } });
+  });
+
+  test("what was refused is told as refused; reading and what never came to be are not told", async () => {
+    await change("DELETE", "/presets/none");
+    const refused = await newest();
+    expect(refused).toMatchObject({ action: "DELETE /presets/:slug", target: "none", outcome: "refused", status: 404 });
+    await change("GET", "/keys");
+    await change("POST", "/keys", {});
+    await change("POST", "/keys", { name: "x" }, testLlmKey);
+    expect(await newest()).toEqual(refused);
+  });
+
+  test("pages follow each other without gaps, and an actor can be asked for", async () => {
+    for (const slug of ["one", "two", "three"]) await change("POST", "/presets", { slug, name: slug, config: {} });
+    const all = listAt(await page("?limit=200"), "data");
+    const pages: unknown[] = [];
+    let query = "?limit=2";
+    for (;;) {
+      const seen = await page(query);
+      pages.push(...listAt(seen, "data"));
+      if (at(seen, "has_more") === false) break;
+      query = `?limit=2&cursor=${textAt(seen, "next_cursor")}`;
+    }
+    expect(pages).toEqual(all);
+    const [{ actor: { id } }] = all as [{ actor: { id: string } }];
+    const ofActor = listAt(await page(`?actor=${id}&limit=200`), "data");
+    expect(ofActor).toEqual(all.filter((entry) => at(entry, "actor.id") === id));
+    expect(await errorOf(await workspaces.own("GET", "/security/audit?limit=201"))).toMatchObject({ status: 400, param: "limit" });
+  });
+
+  test("another workspace sees nothing of it", async () => {
+    await workspaces.stranger("DELETE", "/presets/none");
+    const seen = listAt(await (await workspaces.stranger("GET", "/security/audit")).json(), "data");
+    expect(seen.map((entry) => at(entry, "action"))).toEqual(["DELETE /presets/:slug"]);
+  });
+
+  test("the database itself refuses to change or delete an entry, and a new process shows the same", async () => {
+    const { database } = workspaces.gateway().app.storage;
+    const before = await page("?limit=200");
+    for (const table of ["audit_log", "audit_outcomes"]) {
+      for (const statement of [`delete from ${table}`, `update ${table} set at_ms = 0`]) {
+        const failure: unknown = await sql.raw(statement).execute(database).catch((error: unknown) => error);
+        expect(String(failure)).toContain("append-only");
+      }
+    }
+    await workspaces.restart();
+    expect(await page("?limit=200")).toEqual(before);
+  });
+});

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { json } from "../../support/upstream/steps.ts";
+
+let native: FaultUpstream;
+let gateway: TestGateway;
+beforeAll(async () => {
+  native = await startFaultUpstream();
+  const models = [{ id: "native/large", pricing: { prompt: "1", completion: "1" } }];
+  gateway = await startGateway({
+    providers: [
+      provider({ id: "native", base_url: native.baseUrl, dialect: "anthropic-messages", api_key: "k", models }), acme(native.baseUrl),
+    ],
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  native.stop();
+});
+
+const prompt = { messages: [{ role: "user", content: "How many tokens is this?" }], system: "Count." };
+const count = (model: string, changes = {}) =>
+  gateway.post("/messages/count_tokens", { model, ...prompt, ...changes }, { headers: { "anthropic-beta": "some-beta" } });
+
+test("a provider that counts is asked, with the client's own body and betas", async () => {
+  native.enqueue(json({ input_tokens: 17 }));
+  const response = await count("native/large", { provider: { sort: "price" } });
+  expect(await response.json()).toEqual({ input_tokens: 17 });
+  expect(response.headers.get("x-service-token-count")).toBe("native");
+  const sent = native.requests.at(-1);
+  expect(sent?.path).toBe("/v1/messages/count_tokens");
+  expect([sent?.headers.get("x-api-key"), sent?.headers.get("anthropic-beta")]).toEqual(["k", "some-beta"]);
+  expect(sent?.json()).toEqual({ model: "large", ...prompt });
+});
+
+test("what a provider cannot tell is estimated", async () => {
+  native.enqueue(json({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, { status: 529 }));
+  for (const model of ["native/large", "acme/large"]) {
+    const response = await count(model);
+    const { input_tokens: tokens } = (await response.json()) as { input_tokens: number };
+    expect(response.headers.get("x-service-token-count")).toBe("estimated");
+    expect(tokens).toBeGreaterThan(5);
+    expect(tokens).toBeLessThan(30);
+  }
+});
+
+test("what a provider calls wrong is wrong", async () => {
+  native.enqueue(json({ type: "error", error: { type: "invalid_request_error", message: "messages: at least one" } }, { status: 400 }));
+  const response = await count("native/large");
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error", code: "bad_request" } });
+});
+
+test("nothing is charged, recorded or held", async () => {
+  expect(await gateway.app.storage.database.selectFrom("generations").selectAll().execute()).toEqual([]);
+  expect(gateway.app.ledger.openHoldCount).toBe(0);
+});

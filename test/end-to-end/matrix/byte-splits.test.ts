@@ -1,0 +1,37 @@
+import { describe, expect, test } from "bun:test";
+import { interpretIn, relayIn, routeIn } from "../../support/in-process.ts";
+import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
+import { wireEvents } from "../../support/upstream/upstream-wire.ts";
+import { eventsOf, tales } from "./support/beats.ts";
+import { nameOf, pairs, type Pair } from "./support/pairs.ts";
+import { readStreamed } from "./support/reply.ts";
+
+const lineEnds = ["\n", "\r\n", "\r"];
+
+/** The streams that are cut: one with a character of four bytes and every kind of line end, and one with thoughts and a call. */
+const streamsOf = ({ upstream }: Pair): [name: string, bytes: Buffer][] => [
+  ["text", Buffer.concat(wireEvents(wireOf(upstream)).map(({ bytes }, index) => withLineEnds(bytes, lineEnds[index % 3] ?? "")))],
+  ["thoughts, text and a call", Buffer.concat(eventsOf(tales[upstream]).map(({ bytes }) => bytes))],
+];
+
+const withLineEnds = (event: Uint8Array, lineEnd: string): Buffer =>
+  Buffer.from(`: ping${lineEnd}${Buffer.from(event).toString("utf8").replaceAll("\n", lineEnd)}`);
+
+describe("R21, wherever an upstream's stream is cut into segments, the client gets the same bytes", () => {
+  describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
+    const { client, upstream } = pair;
+    const body = { model: "acme/large", ...client.ask("Hi"), stream: true };
+    const interpretation = interpretIn(client.name, { body, route: routeIn(upstream) });
+    test.each(streamsOf(pair))("%s", async (_name, bytes) => {
+      const { text, settled } = await relayIn(interpretation, [bytes]);
+      const { breaches, endings } = readStreamed(client, text);
+      expect([settled, breaches, endings]).toEqual(["completed", [], 1]);
+      const single = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1));
+      expect((await relayIn(interpretation, single)).text).toBe(text);
+      for (let cut = 1; cut < bytes.length; cut += 1) {
+        const relayed = await relayIn(interpretation, [bytes.subarray(0, cut), bytes.subarray(cut)]);
+        if (relayed.text !== text) expect(`cut at ${cut}: ${relayed.text}`).toBe(text);
+      }
+    });
+  });
+});

@@ -1,0 +1,110 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { testLlmKey } from "../../support/gateway.ts";
+import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import type { Gate } from "../../support/upstream/gate.ts";
+import { chatChunks } from "../../support/upstream/openai-chat-fixtures.ts";
+import { end, head, sse } from "../../support/upstream/steps.ts";
+import { at, textAt } from "../api/at.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { getJson } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { stores, type OpenedStore } from "./support/stores.ts";
+
+afterAll(endProcesses);
+
+const draining = "no new connections are accepted";
+const headers = { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" };
+
+describe.each([...stores])("background responses on $name", ({ open }) => {
+  let upstream: FaultUpstream;
+  let store: OpenedStore;
+  let gateway: GatewayProcess;
+  const started: GatewayProcess[] = [];
+
+  const start = async (): Promise<GatewayProcess> => {
+    const process = await startProcess({
+      ...store.options, environment: { ...bootstrapVariables, ...store.options.environment }, yaml: acmeYaml(upstream.baseUrl),
+    });
+    started.push(process);
+    return process;
+  };
+
+  beforeEach(async () => {
+    upstream = await startFaultUpstream();
+    store = await open();
+    gateway = await start();
+  }, 30_000);
+  afterEach(async () => {
+    for (const process of started.splice(0)) await process.kill9();
+    upstream.stop();
+  });
+
+  /** The upstream's next answer, which waits behind its first content. */
+  function enqueueGated(): Gate {
+    const gate = upstream.gate();
+    const [role, content, ...rest] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
+    if (role === undefined || content === undefined) throw new Error("the fixture has too few chunks");
+    upstream.enqueue([head(), role, content, gate, ...rest, sse("[DONE]"), end()]);
+    return gate;
+  }
+
+  async function createBackground(): Promise<string> {
+    const response = await fetch(`${gateway.url}/v1/responses`, {
+      method: "POST", headers, body: JSON.stringify({ model: "acme/large", input: "Hello", background: true }),
+    });
+    const record: unknown = await response.json();
+    expect(at(record, "status")).toBe("queued");
+    return textAt(record, "id");
+  }
+
+  /** The names of all events of a response, read until its stream ends. */
+  async function eventNames({ url }: GatewayProcess, id: string): Promise<string[]> {
+    const response = await fetch(`${url}/v1/responses/${id}?stream=true`, { headers });
+    return [...(await response.text()).matchAll(/^event: (.*)$/gm)].map(([, name = ""]) => name);
+  }
+
+  test("one that was under way when the process was killed is answered by the next one, from its beginning", async () => {
+    const gate = enqueueGated();
+    const id = await createBackground();
+    await gate.reached;
+    expect(await getJson(gateway, `/responses/${id}`)).toMatchObject({ status: "in_progress" });
+    await gateway.kill9();
+    enqueueGated().open();
+    const next = await start();
+    const names = await eventNames(next, id);
+    expect(names.filter((name) => name === "response.created")).toHaveLength(1);
+    expect(names).toContain("response.completed");
+    expect(await getJson(next, `/responses/${id}`)).toMatchObject({
+      id, status: "completed", background: true, usage: { cost: expect.any(Number) },
+    });
+    expect(upstream.requests).toHaveLength(2);
+  }, 30_000);
+
+  test("one that is under way at SIGTERM is finished before the process ends", async () => {
+    const gate = enqueueGated();
+    const id = await createBackground();
+    await gate.reached;
+    const exited = gateway.terminate();
+    await gateway.stderrHas(draining);
+    expect(gateway.child.exitCode).toBeNull();
+    gate.open();
+    expect(await exited).toBe(0);
+    expect(await getJson(await start(), `/responses/${id}`)).toMatchObject({ id, status: "completed" });
+    expect(upstream.requests).toHaveLength(1);
+  }, 30_000);
+
+  test("one that is under way when somebody is impatient goes back to the queue, and the next process answers it", async () => {
+    const gate = enqueueGated();
+    const id = await createBackground();
+    await gate.reached;
+    const exited = gateway.terminate();
+    await gateway.stderrHas(draining);
+    await gateway.terminate();
+    expect(await exited).toBe(0);
+    enqueueGated().open();
+    const next = await start();
+    expect(await eventNames(next, id)).toContain("response.completed");
+    expect(await getJson(next, `/responses/${id}`)).toMatchObject({ id, status: "completed" });
+  }, 30_000);
+});

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { at } from "../api/at.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { getJson, postChat } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+
+const path = join(temporaryDirectory(), "gateway.yaml");
+const replaced = "the catalog was replaced";
+
+let upstream: FaultUpstream;
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  upstream = await startFaultUpstream();
+  writeFileSync(path, acmeYaml(upstream.baseUrl));
+  gateway = await startProcess({ environment: { ...bootstrapVariables, SWITCHYARD_CONFIG: path } });
+});
+afterAll(async () => {
+  await endProcesses();
+  upstream.stop();
+});
+
+const priceOf = async (id: string): Promise<unknown> => at(await getJson(gateway, `/models/${id}`), "pricing.input_per_1m");
+
+test("SIGHUP reads switchyard.yaml again, and the process goes on", async () => {
+  expect(await priceOf("acme/large")).toBe(0.5);
+  const more = '      - { id: acme/small, pricing: { prompt: "0.1", completion: "0.2" } }\n';
+  writeFileSync(path, acmeYaml(upstream.baseUrl, more).replace('"0.50"', '"0.75"'));
+  gateway.child.kill("SIGHUP");
+  await gateway.stderrHas(replaced);
+  expect([await priceOf("acme/large"), await priceOf("acme/small")]).toEqual([0.75, 0.1]);
+  expect(gateway.stderrText).toContain('"added":1,"removed":0,"repriced":1');
+  const answer = await postChat(gateway, { model: "acme/small" });
+  await answer.text();
+  expect(answer.status).toBe(200);
+});
+
+test("a file that cannot be used is told in the log and changes nothing", async () => {
+  writeFileSync(path, acmeYaml(upstream.baseUrl).replace('"0.50"', '"cheap"'));
+  gateway.child.kill("SIGHUP");
+  await gateway.stderrHas("the catalog stays as it was");
+  expect(gateway.stderrText).toContain("providers[0].models[0].pricing.prompt");
+  expect(await priceOf("acme/large")).toBe(0.75);
+  expect(gateway.child.exitCode).toBeNull();
+});

@@ -1,0 +1,142 @@
+import type { DialectId } from "../../src/inference/canonical/dialect-id.ts";
+import { readWhole } from "../../src/inference/attempt.ts";
+import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
+import { validateMessagesEnvelope } from "../../src/inference/dialects/anthropic-messages/validate-envelope.ts";
+import { validateChatEnvelope } from "../../src/inference/dialects/openai-chat/validate-envelope.ts";
+import { validateResponsesEnvelope } from "../../src/inference/dialects/openai-responses/validate-envelope.ts";
+import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
+import { clientDialects } from "../../src/inference/interpret/dialects.ts";
+import type { ClientRequest, Interpretation, InterpretedRoute, WholeAnswer } from "../../src/inference/interpret/interpretation.ts";
+import { interpret } from "../../src/inference/interpret/interpret.ts";
+import { KeepAliveTicker } from "../../src/inference/keep-alive.ts";
+import { RelayedStream, type StreamEnd } from "../../src/inference/relayed-stream.ts";
+import { asGatewayError } from "../../src/http/error-envelope.ts";
+import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
+import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
+import { GatewayError } from "../../src/platform/lib/errors.ts";
+import { provider } from "./gateway.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+const validators: Partial<Record<DialectId, (body: Body) => void>> = {
+  "openai-chat": validateChatEnvelope, "anthropic-messages": validateMessagesEnvelope, "openai-responses": validateResponsesEnvelope,
+};
+
+/** A route to a model of a provider that speaks this dialect, as a catalog has it. */
+export function routeIn(dialect: DialectId): InterpretedRoute {
+  const configured = provider({
+    id: "acme", dialect, base_url: "http://127.0.0.1:1/v1", api_key: "k",
+    models: [{ id: "acme/large", upstream_model: "large-v2", context_length: 131_072, max_completion_tokens: 8_192 }],
+  });
+  const facts = { source: "none", licence: "none", snapshot: "2026-01-01", units: "none", rows: [], aliases: {} };
+  const { models } = buildCatalog({ environment: {}, configuredProviders: [configured], nowMs: 0, facts });
+  const model = models.get("acme/large");
+  const [route] = model?.routes ?? [];
+  if (model === undefined || route === undefined) throw new Error("the catalog has no such model");
+  return { model, route };
+}
+
+/** A request as its route reads it, after its envelope was checked. Throws `GatewayError`. */
+export function requestIn(dialect: DialectId, body: Body): ClientRequest {
+  validators[dialect]?.(body);
+  let canonical: ReturnType<ClientRequest["canonical"]> | undefined;
+  return {
+    dialect,
+    body,
+    text: JSON.stringify(body),
+    traceId: "0123456789abcdef0123456789abcdef",
+    dialectHeaders: {},
+    signatures: new CallSignatures().of("workspace"),
+    nowSeconds: () => 1_763_700_000,
+    canonical: () => (canonical ??= decodeIn(dialect, body)),
+  };
+}
+
+function decodeIn(dialect: DialectId, body: Body): ReturnType<ClientRequest["canonical"]> {
+  const client = clientDialects[dialect];
+  if (client === undefined) throw new Error(`clients do not speak ${dialect}`);
+  return client.decodeRequest(body);
+}
+
+/** What stands between a client's request and an upstream, without sockets, ledger or clock. Throws `GatewayError`. */
+export const interpretIn = (dialect: DialectId, { body, route }: { body: Body; route: InterpretedRoute }): Interpretation =>
+  interpret(requestIn(dialect, body), route);
+
+/** What became of a stream that was relayed without sockets. */
+export interface Relayed {
+  /** The client's bytes; empty where the stream failed before its first content. */
+  text: string;
+  /** How the stream was settled; undefined where it was not. */
+  settled: StreamEnd | undefined;
+  /** The code of the failure before the first content. */
+  refused: string | undefined;
+}
+
+const relayFacts = {
+  shown: { id: "answer_1", model: "acme/large" }, inputTokens: 5, windowTokens: 131_072, fallback: undefined, status: 200,
+};
+
+/** What a client's stream is kept open with. */
+export const pingIn = (interpretation: Interpretation): string => interpretation.createRelay({
+  ...relayFacts, settle: () => Promise.reject(new Error("nothing is settled")), metadataText: () => "{}",
+}).pingFrame;
+
+const settlement = {
+  chargedNano: 16_000n, uncollectedNano: 0n, heldNano: 0n, balanceAfterNano: 1n, settledMs: 0, free: false, isByok: false,
+};
+
+const keepAlive = new KeepAliveTicker(() => performance.now());
+keepAlive.stop();
+
+/** Relays an upstream's bytes to a client. */
+export async function relayIn(interpretation: Interpretation, chunks: readonly Uint8Array[]): Promise<Relayed> {
+  let settled: StreamEnd | undefined;
+  const stream = new RelayedStream({
+    response: answerOf(chunks),
+    decoder: undefined,
+    relay: (services) => interpretation.createRelay({ ...services, ...relayFacts }),
+    drainOnCancel: false,
+    keepAlive,
+    onFirstContent: () => undefined,
+    settle(_, { status }) {
+      settled = status;
+      return Promise.resolve(settlement);
+    },
+    metadataText: () => '{"timings":{}}',
+    asError: (failure) => (failure instanceof Error ? asGatewayError(failure) : new GatewayError("bad_gateway", "The stream broke.")),
+    onClosed: () => undefined,
+  });
+  const failure = await stream.prime();
+  if (failure !== undefined) return { text: "", settled, refused: failure.code };
+  let text = "";
+  for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) text += frames;
+  keepAlive.stop();
+  return { text, settled, refused: undefined };
+}
+
+/** A whole answer as the client gets it, or the failure that it is judged to be. */
+export type ReadWhole =
+  | { ok: true; text: string; metered: WholeAnswer["metered"] }
+  | { ok: false; failure: AttemptFailure };
+
+/** Reads an upstream's whole answer and writes the client's. */
+export async function readIn(interpretation: Interpretation, text: string): Promise<ReadWhole> {
+  const read = await readWhole({ ...answerOf([]), readText: () => Promise.resolve(text) }, interpretation);
+  if (!read.ok) return read;
+  const { metered = { usage: {}, estimated: true, clamped: false } } = read.answer;
+  const shown = { id: "answer_1", model: "acme/large", metered, chargedNano: 16_000n, fallback: undefined, metadataText: () => "{}" };
+  return { ok: true, text: read.answer.render(shown), metered: read.answer.metered };
+}
+
+function answerOf(chunks: readonly Uint8Array[]): UpstreamResponse {
+  const left = [...chunks];
+  return {
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    next: () => left.shift(),
+    readText: () => Promise.resolve(Buffer.concat(left).toString("utf8")),
+    markContent: () => undefined,
+    expectEnd: () => undefined,
+    abort: () => undefined,
+  };
+}

@@ -1,0 +1,90 @@
+import { argumentPieces, callsOf, scriptedUsage } from "./scripted-answer.ts";
+import type { AnswerWriter, ScriptedAnswer } from "./scripted-answer.ts";
+
+type Block = Record<string, unknown>;
+
+/** A content block: as a whole, as its opening event has it, and what is added to it. */
+interface Parts {
+  whole: Block;
+  opening: Block;
+  deltas: Block[];
+}
+
+function blocksOf(answer: ScriptedAnswer): Parts[] {
+  const { reasoning, text } = answer;
+  const blocks: Parts[] = [];
+  if (reasoning) {
+    const { text: thinking, signature } = reasoning;
+    blocks.push({
+      whole: { type: "thinking", thinking, signature },
+      opening: { type: "thinking", thinking: "", signature: "" },
+      deltas: [
+        { type: "thinking_delta", thinking },
+        { type: "signature_delta", signature },
+      ],
+    });
+  }
+  if (text) {
+    blocks.push({
+      whole: { type: "text", text: text.join("") },
+      opening: { type: "text", text: "" },
+      deltas: text.map((piece) => ({ type: "text_delta", text: piece })),
+    });
+  }
+  for (const call of callsOf(answer) ?? []) {
+    const use = { type: "tool_use", id: call.id, name: call.name };
+    blocks.push({
+      whole: { ...use, input: call.arguments },
+      opening: { ...use, input: {} },
+      deltas: ["", ...argumentPieces(call)].map((piece) => ({
+        type: "input_json_delta",
+        partial_json: piece,
+      })),
+    });
+  }
+  return blocks;
+}
+
+const message = {
+  id: "msg_scripted",
+  type: "message",
+  role: "assistant",
+  model: "scripted-model",
+};
+
+const usage = (outputTokens: number): Record<string, number> => ({
+  input_tokens: scriptedUsage.input,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: outputTokens,
+});
+
+const stopOf = (answer: ScriptedAnswer): Block => ({
+  stop_reason:
+    answer.finish === "length" ? "max_tokens" : callsOf(answer) ? "tool_use" : "end_turn",
+  stop_sequence: null,
+});
+
+/** Answers as Anthropic's Messages have them. */
+export const anthropicMessagesAnswer: AnswerWriter = {
+  whole: (answer) => ({
+    ...message,
+    content: blocksOf(answer).map(({ whole }) => whole),
+    ...stopOf(answer),
+    usage: usage(scriptedUsage.output),
+  }),
+  events: (answer) => [
+    {
+      type: "message_start",
+      message: { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usage(1) },
+    },
+    { type: "ping" },
+    ...blocksOf(answer).flatMap(({ opening, deltas }, index) => [
+      { type: "content_block_start", index, content_block: opening },
+      ...deltas.map((delta) => ({ type: "content_block_delta", index, delta })),
+      { type: "content_block_stop", index },
+    ]),
+    { type: "message_delta", delta: stopOf(answer), usage: usage(scriptedUsage.output) },
+    { type: "message_stop" },
+  ],
+};

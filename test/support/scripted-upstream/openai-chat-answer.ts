@@ -1,0 +1,22 @@
+import { chatChunks, chatCompletion, type ChatAnswer } from "../upstream/openai-chat-fixtures.ts";
+import { argumentPieces, callsOf, type AnswerWriter, type ScriptedAnswer } from "./scripted-answer.ts";
+
+function fixtureOf(answer: ScriptedAnswer): ChatAnswer {
+  const { reasoning, text, finish } = answer;
+  const calls = callsOf(answer);
+  return {
+    text: text ?? null,
+    ...(reasoning ? { reasoning: reasoning.text } : {}),
+    ...(calls
+      ? { toolCalls: calls.map((call) => ({ ...call, arguments: argumentPieces(call) })) }
+      : {}),
+    extra: { system_fingerprint: "fp_scripted" },
+    finishReason: finish ?? (calls ? "tool_calls" : "stop"),
+  };
+}
+
+/** Answers as OpenAI's chat completions have them; `[DONE]` follows the events. */
+export const openaiChatAnswer: AnswerWriter = {
+  whole: (answer) => chatCompletion(fixtureOf(answer)),
+  events: (answer) => [...chatChunks(fixtureOf(answer)), "[DONE]"],
+};
