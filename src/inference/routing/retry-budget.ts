@@ -1,12 +1,15 @@
-/** Fallbacks that a provider may fail at once before it gets no more of them. */
-const tokensMax = 10;
-/** What comes back by itself, so that a provider which nobody asks first is asked again: one fallback a second. */
-const tokensPerMs = 1 / 1_000;
+/**
+ * Fallbacks that a provider may fail at once before it gets no more of them: ten seconds' worth of what comes back
+ * (as Finagle's retry budgets have it), so that single clients which are tried out never meet it.
+ */
+const tokensMax = 100;
+/** What comes back by itself, so that a provider which nobody asks first is asked again: ten fallbacks a second. */
+const tokensPerMs = 10 / 1_000;
 
 /**
  * How many fallbacks a provider may get, so that an outage is not multiplied: the first attempt of a request is always
  * made, the next ones only at providers with something left. Each failure, of a first attempt too, takes a token, and each
- * answer gives one back: whoever answers every second request keeps its budget, whoever fails more gets a fallback a second.
+ * answer gives one back: whoever answers every second request keeps its budget, whoever fails more gets ten fallbacks a second.
  */
 export class RetryBudget {
   private tokens = tokensMax;
