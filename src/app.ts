@@ -119,6 +119,14 @@ function expireHolds(ledger: Ledger, { insights, logger }: { insights: Insights;
   insights.jobs.ran("hold_expiry", true);
 }
 
+/** Shows figures that are read when somebody asks for metrics. */
+function watchFigures(
+  metrics: AppTools["metrics"], { ledger, storage }: { ledger: Ledger; storage: Pick<Storage<Schema>, "commits"> },
+): void {
+  metrics.watchHoldsOpen(() => ledger.openHoldCount);
+  metrics.watchCommitQueuePending(() => storage.commits.pendingCount);
+}
+
 /** The routes of the endpoint table, guarded, counted and watched. */
 function compileApp(
   settings: AppSettings,
@@ -153,7 +161,9 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
     smoke: tools.smoke ?? smokePort(() => inference),
   });
-  const inference = buildInference(settings, { ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights });
+  const inference = buildInference(settings, {
+    ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights,
+  });
   const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { clock, logger: tools.logger });
   const state = { draining: false };
   const operations = buildOperations(settings, { storage, state, metrics: tools.metrics });
@@ -163,16 +173,14 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const dependencies: Dependencies = {
-    documents,
-    inference, operations, insights, clock, counters, keyProber, ...account, responses: stored.responses, background: stored.background,
+    documents, inference, operations, insights, clock, counters, keyProber, ...account, responses: stored.responses, background: stored.background,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openAnswerCache(clock),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
     ...buildDocuments(settings, catalog.snapshot), publicUrl: settings.publicUrl,
   };
-  tools.metrics.watchHoldsOpen(() => account.ledger.openHoldCount);
-  tools.metrics.watchCommitQueuePending(() => storage.commits.pendingCount);
+  watchFigures(tools.metrics, { ledger: account.ledger, storage });
   const retention = startRetention(settings.generationDays, {
     insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
   });
@@ -182,12 +190,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger: tools.logger }), 60_000);
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger, insights,
-    catalog: catalog.snapshot,
-    refreshCatalog: (sources) => catalog.refresh(sources),
-    sandbox: catalog.sandbox,
-    background: stored.background,
-    prober: keyProber,
+    ledger: account.ledger, insights, background: stored.background, prober: keyProber,
+    catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;
       stored.background.drain();

@@ -21,7 +21,8 @@ import type { CommitQueue } from "./platform/storage/commit-queue.ts";
 /** Builds what serving a request needs. */
 export function buildInference(
   settings: AppSettings,
-  parts: AppTools & { clock: Clock; catalog(): CatalogSnapshot; ledger: Ledger; commits: CommitQueue; insights: Insights; security: Security;
+  parts: AppTools & {
+    clock: Clock; catalog(): CatalogSnapshot; ledger: Ledger; commits: CommitQueue; insights: Insights; security: Security;
     providerKeys: ProviderKeys },
 ): InferenceDependencies {
   const { clock, catalog, ledger, security, providerKeys } = parts;

@@ -8,7 +8,8 @@ export function ocrModelOf(id: string | undefined, catalog: CatalogSnapshot): st
   const model = findModel(catalog, id);
   const reason = unfit(model);
   if (model === undefined || reason !== undefined) {
-    throw new ConfigurationError([{ key: "ocr.model", message: `${reason ?? "there is no such model in the catalog"}, got ${JSON.stringify(id)}` }]);
+    const message = `${reason ?? "there is no such model in the catalog"}, got ${JSON.stringify(id)}`;
+    throw new ConfigurationError([{ key: "ocr.model", message }]);
   }
   return model.id;
 }

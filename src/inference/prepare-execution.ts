@@ -56,9 +56,11 @@ function hold(execution: Execution): void {
 
 /** While the database takes no charges, nothing is asked of a provider: it would cost us and could not be charged. */
 const stallRefusal = (): GatewayError =>
-  new GatewayError("service_unavailable", "The gateway's database takes no charges at the moment, so no provider was asked. Try again in a few seconds.", {
-    retryAfterSeconds: 2,
-  });
+  new GatewayError(
+    "service_unavailable",
+    "The gateway's database takes no charges at the moment, so no provider was asked. Try again in a few seconds.",
+    { retryAfterSeconds: 2 },
+  );
 
 function refusal(reason: "insufficient_balance" | "key_limit" | "exists"): GatewayError {
   if (reason === "key_limit") {
