@@ -173,12 +173,13 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const dependencies: Dependencies = {
-    documents, inference, operations, insights, clock, counters, keyProber, ...account, responses: stored.responses, background: stored.background,
+    ...account, documents, inference, operations, insights, clock, counters, keyProber,
+    responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openAnswerCache(clock),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
-    ...buildDocuments(settings, catalog.snapshot), publicUrl: settings.publicUrl,
+    ...buildDocuments(settings, catalog.snapshot),
   };
   watchFigures(tools.metrics, { ledger: account.ledger, storage });
   const retention = startRetention(settings.generationDays, {
