@@ -16,11 +16,11 @@ export interface IssuedDocument {
   /** Counted from 1 without a gap, in the order of issue. */
   number: number;
   orderId: string;
-  /** 0 for invoices; for credit notes the step of the refund. */
-  step: number;
+  /** Empty for invoices; for credit notes the provider's id of the refund. */
+  reference: string;
   workspaceId: string;
   issuedAtMs: number;
-  /** What was credited, or refunded of it. */
+  /** What was credited, or refunded of it; below zero on a credit note whose refund failed. */
   creditCents: number;
   feeCents: number;
   currency: string;
@@ -48,7 +48,7 @@ export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"
 
 /** Values of `documentInsert`. */
 export const documentValues = (document: IssuedDocument): SqlValue[] => [
-  document.series, document.number, document.orderId, document.step, document.workspaceId, document.issuedAtMs,
+  document.series, document.number, document.orderId, document.reference, document.workspaceId, document.issuedAtMs,
   document.creditCents, document.feeCents, document.currency, JSON.stringify(document.seller ?? null), JSON.stringify(document.buyer),
 ];
 
@@ -57,7 +57,7 @@ export const documentFromRow = (row: DocumentRow): IssuedDocument => ({
   series: row.series as DocumentSeries,
   number: row.number,
   orderId: row.order_id,
-  step: row.step,
+  reference: row.reference,
   workspaceId: row.workspace_id,
   issuedAtMs: row.issued_at_ms,
   creditCents: row.credit_cents,

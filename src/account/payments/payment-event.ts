@@ -1,5 +1,3 @@
-import type Stripe from "stripe";
-
 /** Something that the payment provider says has happened. */
 export interface PaymentEvent {
   /** `evt_` id; the same event may come any number of times. */
@@ -25,9 +23,3 @@ export type EventOutcome =
   | "refused_mode" | "refused_shape" | "refused_session" | "refused_amount" | "refused_currency" | "refused_customer"
   /** The order was paid by another payment before. */
   | "refused_second_payment";
-
-/** An event in the shape of the provider's library. */
-export const eventFrom = (event: Stripe.Event): PaymentEvent => ({
-  id: event.id, type: event.type, createdAtMs: event.created * 1000, live: event.livemode,
-  connectedAccount: event.account, object: event.data.object,
-});

@@ -1,9 +1,11 @@
 import { newId } from "../../platform/lib/ids.ts";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import { auditInsert, auditOutcomeInsert } from "../security/audit-log.ts";
+import type { Claim } from "./claim.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-event.ts";
 
-type Insert = CommitUnit["inserts"][number];
+/** One row of a commit. */
+export type Insert = CommitUnit["inserts"][number];
 
 /** Which payment an order was credited for; an order has one, and a payment credits once. */
 export const receiptInsert: InsertStatement = {
@@ -12,25 +14,16 @@ export const receiptInsert: InsertStatement = {
   columns: ["payment_intent_id", "order_id", "workspace_id", "credited_at_ms"],
 };
 
-/** Events that were dealt with. */
-export const eventInsert: InsertStatement = {
+const eventInsert: InsertStatement = {
   name: "payment-event",
   table: "payment_events",
   columns: ["id", "type", "order_id", "outcome", "created_at_ms", "received_at_ms"],
 };
 
-/** Steps in which a payment was refunded. */
-export const refundInsert: InsertStatement = {
-  name: "payment-refund",
-  table: "payment_refunds",
-  columns: ["order_id", "step", "workspace_id", "from_cents", "to_cents", "at_ms"],
-};
-
-/** States that disputes have had. */
-export const disputeInsert: InsertStatement = {
-  name: "payment-dispute",
-  table: "payment_disputes",
-  columns: ["dispute_id", "state", "order_id", "workspace_id", "amount_cents", "at_ms"],
+const claimInsert: InsertStatement = {
+  name: "payment-claim",
+  table: "payment_claims",
+  columns: ["claim_id", "state", "kind", "payment_intent_id", "amount_cents", "at_ms"],
 };
 
 /** What was taken of credits for refunds and disputes, or given back. */
@@ -45,19 +38,21 @@ export const documentInsert: InsertStatement = {
   name: "payment-document",
   table: "payment_documents",
   columns: [
-    "series", "number", "order_id", "step", "workspace_id", "issued_at_ms", "credit_cents", "fee_cents", "currency", "seller", "buyer",
+    "series", "number", "order_id", "reference", "workspace_id", "issued_at_ms", "credit_cents", "fee_cents", "currency", "seller", "buyer",
   ],
 };
 
 /** Every statement of payments that commits may carry. */
-export const paymentInserts: readonly InsertStatement[] = [
-  receiptInsert, eventInsert, refundInsert, disputeInsert, movementInsert, documentInsert,
-];
+export const paymentInserts: readonly InsertStatement[] = [receiptInsert, eventInsert, claimInsert, movementInsert, documentInsert];
 
 /** The row that an event was dealt with. */
 export const eventRow = (
   event: PaymentEvent, { orderId, outcome, atMs }: { orderId: string | null; outcome: EventOutcome; atMs: number },
 ): Insert => ({ statement: eventInsert, values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs] });
+
+/** The row that a claim has this state. */
+export const claimRow = ({ id, state, kind, paymentIntentId, amountCents }: Claim, atMs: number): Insert =>
+  ({ statement: claimInsert, values: [id, state, kind, paymentIntentId, amountCents, atMs] });
 
 /** The provider as the audit log names it. */
 const actor = { kind: "payment-provider", id: "stripe", label: "Stripe" };

@@ -1,17 +1,14 @@
 import type { Kysely } from "kysely";
+import type { ClaimKind, ClaimState, KnownClaim } from "./claim.ts";
 import { documentFromRow, type DocumentSeries, type IssuedDocument } from "./document.ts";
-import type { DisputeState } from "./dispute-state.ts";
 import type { PaymentTables } from "./payment-tables.ts";
 
-/** What was paid, refunded and disputed of an order, and what of that the balance has followed. */
+/** What was claimed back of an order that was paid, and what its balance and its documents have followed of that. */
 export interface OrderFacts {
   orderId: string;
-  creditCents: number;
-  /** Null until the order is credited. */
-  paymentIntentId: string | null;
-  /** How much was refunded after each step. */
-  refundedToCents: readonly number[];
-  disputes: readonly { id: string; state: DisputeState; amountCents: number }[];
+  /** In the order in which they were told of. */
+  claims: readonly KnownClaim[];
+  creditNotes: readonly IssuedDocument[];
   /** Taken of the workspace's credits, less what was given back. */
   takenNano: bigint;
   movementCount: number;
@@ -25,15 +22,30 @@ export class PaymentStore {
     this.database = database;
   }
 
+  /** Whether an event was dealt with before. */
   async hasEvent(id: string): Promise<boolean> {
     return await this.database.selectFrom("payment_events").select("id").where("id", "=", id).executeTakeFirst() !== undefined;
+  }
+
+  /** Whether a claim was told of in this state before. */
+  async hasClaim({ id, state }: { id: string; state: ClaimState }): Promise<boolean> {
+    const row = await this.database.selectFrom("payment_claims").select("claim_id")
+      .where("claim_id", "=", id).where("state", "=", state).executeTakeFirst();
+    return row !== undefined;
   }
 
   /** The receipts of an order and of a payment: none, one that is both's, or those of others. */
   async receiptsOf({ orderId, paymentIntentId }: { orderId: string; paymentIntentId: string }) {
     const rows = await this.database.selectFrom("payment_receipts").selectAll()
       .where((where) => where.or([where("order_id", "=", orderId), where("payment_intent_id", "=", paymentIntentId)])).execute();
-    return rows.map((row) => ({ orderId: row.order_id, paymentIntentId: row.payment_intent_id }));
+    return rows.map((row) => ({ orderId: row.order_id, paymentIntentId: row.payment_intent_id, workspaceId: row.workspace_id }));
+  }
+
+  /** The order that a payment was credited to, and whose it is. */
+  async receiptOf(paymentIntentId: string): Promise<{ orderId: string; workspaceId: string } | undefined> {
+    const row = await this.database.selectFrom("payment_receipts").selectAll()
+      .where("payment_intent_id", "=", paymentIntentId).executeTakeFirst();
+    return row && { orderId: row.order_id, workspaceId: row.workspace_id };
   }
 
   /** The number that a series' next document has. */
@@ -62,40 +74,38 @@ export class PaymentStore {
   /** The invoice of an order; undefined until it is paid. */
   async invoiceOf(orderId: string): Promise<IssuedDocument | undefined> {
     const row = await this.database.selectFrom("payment_documents").selectAll()
-      .where("order_id", "=", orderId).where("series", "in", ["invoice", "test_invoice"]).executeTakeFirst();
+      .where("order_id", "=", orderId).where("reference", "=", "").executeTakeFirst();
     return row && documentFromRow(row);
   }
 
-  /** Workspaces of which a payment was refunded or disputed at any time. */
+  /** Workspaces of which a payment was claimed back at any time. */
   async claimedWorkspaces(): Promise<string[]> {
-    const rows = await this.database.selectFrom("payment_refunds").select("workspace_id")
-      .union(this.database.selectFrom("payment_disputes").select("workspace_id")).execute();
+    const rows = await this.database.selectFrom("payment_receipts")
+      .innerJoin("payment_claims", "payment_claims.payment_intent_id", "payment_receipts.payment_intent_id")
+      .select("payment_receipts.workspace_id").distinct().execute();
     return rows.map((row) => row.workspace_id);
   }
 
-  /** The facts of a workspace's orders that were paid, refunded or disputed, the oldest order first. */
-  async factsOf(workspaceId: string): Promise<Map<string, OrderFacts>> {
-    const rowsOf = <Name extends "payment_receipts" | "payment_disputes">(table: Name) =>
-      this.database.selectFrom(table as "payment_receipts").selectAll().where("workspace_id", "=", workspaceId).execute();
-    const [orders, receipts, refunds, disputes, movements] = await Promise.all([
-      this.database.selectFrom("payment_orders").select(["id", "credit_cents"]).where("workspace_id", "=", workspaceId)
-        .orderBy("id").execute(),
-      rowsOf("payment_receipts"),
-      this.database.selectFrom("payment_refunds").selectAll().where("workspace_id", "=", workspaceId).orderBy("step").execute(),
-      this.database.selectFrom("payment_disputes").selectAll().where("workspace_id", "=", workspaceId).execute(),
+  /** The facts of a workspace's orders of which anything was claimed back, the oldest order first. */
+  async factsOf(workspaceId: string): Promise<OrderFacts[]> {
+    const claims = await this.database.selectFrom("payment_receipts")
+      .innerJoin("payment_claims", "payment_claims.payment_intent_id", "payment_receipts.payment_intent_id")
+      .selectAll("payment_claims").select("payment_receipts.order_id").where("payment_receipts.workspace_id", "=", workspaceId)
+      .orderBy("payment_receipts.order_id").orderBy("payment_claims.at_ms").orderBy("payment_claims.claim_id").execute();
+    if (claims.length === 0) return [];
+    const [movements, documents] = await Promise.all([
       this.database.selectFrom("payment_movements").selectAll().where("workspace_id", "=", workspaceId).execute(),
+      this.database.selectFrom("payment_documents").selectAll().where("workspace_id", "=", workspaceId).where("reference", "!=", "").execute(),
     ]);
-    return new Map(orders.map(({ id, credit_cents: creditCents }): [string, OrderFacts] => {
-      const own = <Row extends { order_id: string }>(rows: readonly Row[]): Row[] => rows.filter((row) => row.order_id === id);
-      const moved = own(movements);
-      return [id, {
-        orderId: id, creditCents, paymentIntentId: own(receipts)[0]?.payment_intent_id ?? null,
-        refundedToCents: own(refunds).map((row) => row.to_cents),
-        disputes: own(disputes).map((row) => ({ id: row.dispute_id, state: row.state as DisputeState, amountCents: row.amount_cents })),
+    return [...Map.groupBy(claims, (row) => row.order_id)].map(([orderId, rows]): OrderFacts => {
+      const moved = movements.filter((row) => row.order_id === orderId);
+      return {
+        orderId, claims: knownClaims(rows),
+        creditNotes: documents.filter((row) => row.order_id === orderId).map(documentFromRow),
         takenNano: moved.reduce((sum, row) => sum + BigInt(row.taken_nano), 0n),
         movementCount: moved.length,
-      }];
-    }));
+      };
+    });
   }
 
   /** A wall time that was noted under a name; undefined before the first. */
@@ -109,3 +119,8 @@ export class PaymentStore {
       .onConflict((conflict) => conflict.column("name").doUpdateSet({ value })).execute();
   }
 }
+
+const knownClaims = (rows: readonly PaymentTables["payment_claims"][]): KnownClaim[] =>
+  [...Map.groupBy(rows, (row) => row.claim_id)].map(([id, told]) => ({
+    id, kind: told[0]?.kind as ClaimKind, amountCents: told[0]?.amount_cents ?? 0, states: told.map(({ state }) => state as ClaimState),
+  }));

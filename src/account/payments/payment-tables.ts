@@ -6,15 +6,15 @@ export interface PaymentTables {
   payment_events: {
     id: string; type: string; order_id: string | null; outcome: string; created_at_ms: number; received_at_ms: number;
   };
-  payment_refunds: { order_id: string; step: number; workspace_id: string; from_cents: number; to_cents: number; at_ms: number };
-  payment_disputes: {
-    dispute_id: string; state: string; order_id: string; workspace_id: string; amount_cents: number; at_ms: number;
+  payment_claims: {
+    claim_id: string; state: string; kind: string; payment_intent_id: string; amount_cents: number; at_ms: number;
   };
   payment_movements: {
     order_id: string; step: number; workspace_id: string; transfer_id: string; taken_nano: number | bigint; at_ms: number;
   };
   payment_documents: DocumentRow;
   payment_automatic: AutomaticRow;
+  payment_consents: { workspace_id: string; at_ms: number; by_id: string; terms: string };
   payment_marks: { name: string; value: number };
 }
 
@@ -45,7 +45,7 @@ export interface DocumentRow {
   series: string;
   number: number;
   order_id: string;
-  step: number;
+  reference: string;
   workspace_id: string;
   issued_at_ms: number;
   credit_cents: number;

@@ -1,43 +1,138 @@
 import Stripe from "stripe";
+import type { Order } from "./order.ts";
+import { PaymentError } from "./payment-error.ts";
+import type { PaymentEvent } from "./payment-event.ts";
 import type { PaymentSettings } from "./payment-settings.ts";
+import { claimSchema, orderKey, paymentIntentSchema, sessionSchema } from "./stripe-objects.ts";
+import type { StripeClaim, StripePayment, StripeSession } from "./stripe-objects.ts";
 
 /** How long Stripe may take for an answer. */
 const timeoutMs = 20_000;
 
-/**
- * The library's client. Its requests go through `fetch`, whichever of the library's builds the runtime picks. A
- * request that is repeated carries the idempotency key of the first, so its own retries cannot charge twice.
- */
-export function openStripe(secretKey: string, { apiBase }: Pick<PaymentSettings["stripe"], "apiBase">): Stripe {
-  const base = apiBase === undefined ? undefined : new URL(apiBase);
-  return new Stripe(secretKey, {
-    httpClient: Stripe.createFetchHttpClient(), timeout: timeoutMs, telemetry: false,
-    // A server on loopback fails for good.
-    maxNetworkRetries: base === undefined ? 2 : 0,
-    ...(base === undefined ? {} : {
-      host: base.hostname, port: base.port === "" ? (base.protocol === "https:" ? 443 : 80) : Number(base.port),
-      protocol: base.protocol === "https:" ? "https" as const : "http" as const,
-    }),
-  });
+/** Age at which a signed event is taken for a replay; what Stripe itself proposes. */
+const toleranceSeconds = 300;
+
+/** How many things of one list are looked at: what we look for is among the newest. */
+const listMax = 100;
+
+/** A card that was saved with an earlier payment. */
+export interface SavedCard {
+  id: string;
+  /** Such as `visa 4242`. */
+  label: string;
 }
 
-/** What became of a request that Stripe did not grant. */
-export type StripeFailure =
-  /** The card's bank said no, or wants its owner to be there. */
-  | { kind: "declined"; reason: string; paymentIntentId: string | undefined }
-  /** Stripe does not do it, and nothing was done. */
-  | { kind: "refused"; reason: string }
-  /** Nobody knows whether it was done, or it may be tried again. */
-  | { kind: "unknown"; reason: string };
+/** Requests to Stripe, through its own library. Each throws `PaymentError`. Loaded only where payments are on. */
+export class StripeClient {
+  private readonly stripe: Stripe;
 
-/** Tells failures of the library's requests apart; anything else is thrown again. */
-export function failureOf(error: unknown): StripeFailure {
-  if (!(error instanceof Stripe.errors.StripeError)) throw error;
-  const code = [error.code, error.decline_code].filter((part) => part !== undefined).join(": ");
-  if (error instanceof Stripe.errors.StripeCardError) {
-    return { kind: "declined", reason: code || "card_declined", paymentIntentId: error.payment_intent?.id };
+  /** Its requests go through `fetch`, whichever of the library's builds the runtime picks. */
+  constructor(secretKey: string, { apiBase }: Pick<PaymentSettings["stripe"], "apiBase">) {
+    this.stripe = new Stripe(secretKey, {
+      httpClient: Stripe.createFetchHttpClient(), timeout: timeoutMs, telemetry: false,
+      // A request that the library repeats carries the idempotency key of the first. A server on loopback fails for good.
+      maxNetworkRetries: apiBase === undefined ? 2 : 0, ...apiBase === undefined ? {} : addressOf(apiBase),
+    });
   }
-  // A key that is used again with other parameters may have done something before.
-  if (error instanceof Stripe.errors.StripeInvalidRequestError) return { kind: "refused", reason: code || "invalid_request" };
-  return { kind: "unknown", reason: code || error.type };
+
+  /** The event that a webhook carries; undefined where Stripe did not sign it, or too long ago. */
+  async verifiedEvent(
+    body: string, { signature, secret, nowMs }: { signature: string; secret: string; nowMs: number },
+  ): Promise<PaymentEvent | undefined> {
+    try {
+      // The synchronous form does not work with the crypto that the library uses on Bun.
+      return eventFrom(await this.stripe.webhooks.constructEventAsync(body, signature, secret, toleranceSeconds, undefined, nowMs));
+    } catch (error) {
+      if (error instanceof Stripe.errors.StripeSignatureVerificationError || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  async createCustomer({ name, email, workspaceId }: { name: string; email: string | undefined; workspaceId: string }): Promise<string> {
+    const customer = { name, metadata: { switchyard_workspace: workspaceId }, ...(email === undefined ? {} : { email }) };
+    return (await asked(this.stripe.customers.create(customer))).id;
+  }
+
+  /** Opens the page on which an order is paid; the same order opens the same page again. */
+  async openCheckout(order: Order, to: { returnUrl: string; cancelUrl: string; saveCard: boolean }): Promise<{ id: string; url: string }> {
+    const line = (name: string, cents: number) =>
+      ({ quantity: 1, price_data: { currency: order.currency, unit_amount: cents, product_data: { name } } });
+    const metadata = { [orderKey]: order.id };
+    const session = await asked(this.stripe.checkout.sessions.create({
+      mode: "payment", customer: order.customerId, client_reference_id: order.id, metadata,
+      line_items: [line("Credits", order.creditCents), ...(order.feeCents === 0 ? [] : [line("Processing fee", order.feeCents)])],
+      payment_intent_data: { metadata, description: `Credits ${order.id}`, ...(to.saveCard ? { setup_future_usage: "off_session" } : {}) },
+      success_url: to.returnUrl, cancel_url: to.cancelUrl,
+    }, { idempotencyKey: order.id }));
+    if (session.url === null) throw new PaymentError("refused", "no_checkout_url");
+    return { id: session.id, url: session.url };
+  }
+
+  async session(id: string): Promise<StripeSession> {
+    return sessionSchema.parse(await asked(this.stripe.checkout.sessions.retrieve(id)));
+  }
+
+  async sessionsOf(customerId: string): Promise<StripeSession[]> {
+    const { data } = await asked(this.stripe.checkout.sessions.list({ customer: customerId, limit: listMax }));
+    return data.map((session) => sessionSchema.parse(session));
+  }
+
+  /** Charges an automatic order to its saved card; the same order is charged once, however often it is asked for. */
+  async charge(order: Order): Promise<StripePayment> {
+    return paymentIntentSchema.parse(await asked(this.stripe.paymentIntents.create({
+      amount: order.chargeCents, currency: order.currency, customer: order.customerId, payment_method: order.paymentMethodId ?? "",
+      off_session: true, confirm: true, metadata: { [orderKey]: order.id },
+      description: `Automatic top-up ${order.id}`,
+    }, { idempotencyKey: order.id })));
+  }
+
+  async payment(id: string): Promise<StripePayment> {
+    return paymentIntentSchema.parse(await asked(this.stripe.paymentIntents.retrieve(id)));
+  }
+
+  async paymentsOf(customerId: string): Promise<StripePayment[]> {
+    const { data } = await asked(this.stripe.paymentIntents.list({ customer: customerId, limit: listMax }));
+    return data.map((payment) => paymentIntentSchema.parse(payment));
+  }
+
+  async refundsOf(paymentIntentId: string): Promise<StripeClaim[]> {
+    const { data } = await asked(this.stripe.refunds.list({ payment_intent: paymentIntentId, limit: listMax }));
+    return data.map((refund) => claimSchema.parse(refund));
+  }
+
+  /** The card that a customer saved last; undefined where there is none. */
+  async cardOf(customerId: string): Promise<SavedCard | undefined> {
+    const { data: [method] } = await asked(this.stripe.customers.listPaymentMethods(customerId, { type: "card", limit: 1 }));
+    return method && { id: method.id, label: `${method.card?.brand ?? "card"} ${method.card?.last4 ?? ""}`.trim() };
+  }
+
+  /** Events of these types since a wall time, the newest first, as Stripe keeps them for 30 days. */
+  async *eventsSince(sinceMs: number, types: string[]): AsyncGenerator<PaymentEvent> {
+    const found = this.stripe.events.list({ created: { gte: Math.floor(sinceMs / 1000) }, types, limit: listMax });
+    for await (const event of found) yield eventFrom(event);
+  }
+}
+
+function addressOf(apiBase: string): Pick<Stripe.StripeConfig, "host" | "port" | "protocol"> {
+  const { hostname, port, protocol } = new URL(apiBase);
+  const isHttps = protocol === "https:";
+  return { host: hostname, port: port === "" ? (isHttps ? 443 : 80) : Number(port), protocol: isHttps ? "https" : "http" };
+}
+
+const eventFrom = (event: Stripe.Event): PaymentEvent => ({
+  id: event.id, type: event.type, createdAtMs: event.created * 1000, live: event.livemode,
+  connectedAccount: event.account, object: event.data.object,
+});
+
+async function asked<Answer>(request: Promise<Answer>): Promise<Answer> {
+  try {
+    return await request;
+  } catch (cause) {
+    if (!(cause instanceof Stripe.errors.StripeError)) throw cause;
+    const code = [cause.code, cause.decline_code].filter(Boolean).join(": ");
+    if (cause instanceof Stripe.errors.StripeCardError) throw new PaymentError("declined", code || "card_declined", { cause });
+    // Of an idempotency key that is used with other parameters nobody knows what it did before.
+    const refused = cause instanceof Stripe.errors.StripeInvalidRequestError;
+    throw new PaymentError(refused ? "refused" : "unknown", code || cause.type, { cause });
+  }
 }

@@ -57,29 +57,17 @@ const tables: readonly TableDefinition[] = [
     },
   },
   {
-    // What was refunded of a payment so far; each step begins where the one before it ended.
-    name: "payment_refunds",
+    // Refunds and disputes in every state that they have had; known by their payment, which may be credited later than they come.
+    name: "payment_claims",
     columns: {
-      order_id: "text not null",
-      step: "integer not null",
-      workspace_id: "text not null",
-      from_cents: "integer not null",
-      to_cents: "integer not null",
-      at_ms: "integer not null",
-    },
-    constraints: ["primary key (order_id, step)", "check (to_cents > from_cents)"],
-  },
-  {
-    name: "payment_disputes",
-    columns: {
-      dispute_id: "text not null",
+      claim_id: "text not null",
       state: "text not null",
-      order_id: "text not null",
-      workspace_id: "text not null",
+      kind: "text not null",
+      payment_intent_id: "text not null",
       amount_cents: "integer not null",
       at_ms: "integer not null",
     },
-    constraints: ["primary key (dispute_id, state)"],
+    constraints: ["primary key (claim_id, state)"],
   },
   {
     // What was taken of a workspace's credits for a refunded or disputed payment; below zero what was given back.
@@ -100,7 +88,8 @@ const tables: readonly TableDefinition[] = [
       series: "text not null",
       number: "integer not null",
       order_id: "text not null",
-      step: "integer not null",
+      // Empty for invoices; for credit notes the refund.
+      reference: "text not null",
       workspace_id: "text not null",
       issued_at_ms: "integer not null",
       credit_cents: "integer not null",
@@ -109,7 +98,7 @@ const tables: readonly TableDefinition[] = [
       seller: "text not null",
       buyer: "text not null",
     },
-    constraints: ["primary key (series, number)", "unique (series, order_id, step)"],
+    constraints: ["primary key (series, number)", "unique (order_id, reference)"],
   },
   {
     name: "payment_automatic",
@@ -128,6 +117,11 @@ const tables: readonly TableDefinition[] = [
       stopped_reason: "text",
     },
   },
+  {
+    // What was agreed to, each time; never changed.
+    name: "payment_consents",
+    columns: { workspace_id: "text not null", at_ms: "integer not null", by_id: "text not null", terms: "text not null" },
+  },
   { name: "payment_marks", columns: { name: "text not null primary key", value: "integer not null" } },
 ];
 
@@ -139,7 +133,8 @@ export const payments: Migration = {
     // Never two automatic top-ups at once, whoever asks for them.
     await sql`create unique index payment_orders_one_automatic on payment_orders (workspace_id)
       where kind = 'automatic' and state = 'open'`.execute(database);
-    for (const table of ["orders", "refunds", "disputes", "movements", "documents"]) {
+    await sql`create index payment_claims_by_payment on payment_claims (payment_intent_id)`.execute(database);
+    for (const table of ["orders", "receipts", "movements", "documents"]) {
       await sql.raw(`create index payment_${table}_by_workspace on payment_${table} (workspace_id)`).execute(database);
     }
   },
