@@ -65,7 +65,9 @@ function partsOf({ user, picture }: ChatQuestion): readonly (TextPart | ImagePar
   return [text, { type: "image", source: { type: "base64", mediaType: picture.mediaType, data: picture.base64 } }];
 }
 
-const requestOf = (question: ChatQuestion, { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute }): CanonicalRequest => ({
+const requestOf = (
+  question: ChatQuestion, { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute },
+): CanonicalRequest => ({
   dialect: "openai-chat",
   model: "",
   messages: [

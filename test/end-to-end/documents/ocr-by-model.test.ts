@@ -34,7 +34,8 @@ afterEach(() => expectSoundBooks(scene.gateway));
 afterAll(() => scene.end());
 
 const page = { width: 640, height: 160, texts: [{ text: "A scanned page", x: 40, y: 90, size: 32 }] };
-const picture = (format: (typeof pictureFormats)[number] = "png", changes: object = {}) => encodePicture[format](drawPage({ ...page, ...changes }));
+const picture = (format: (typeof pictureFormats)[number] = "png", changes: object = {}) =>
+  encodePicture[format](drawPage({ ...page, ...changes }));
 
 async function extract(bytes: Uint8Array, headers: Record<string, string> = {}) {
   const response = await scene.gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") }, { headers });
@@ -57,7 +58,8 @@ const newRequests = async (work: () => Promise<void>): Promise<readonly Recorded
 describe("a file is read by the configured model", () => {
   test("a picture goes as a JPEG with what is asked of it, and costs what the model does", async () => {
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
-    const [request, ...more] = await newRequests(async () => void (reply = await extract(await picture(), { "x-service-balance-after-debit": "true" })));
+    const wishes = { "x-service-balance-after-debit": "true" };
+    const [request, ...more] = await newRequests(async () => void (reply = await extract(await picture(), wishes)));
     expect([more.length, request?.path]).toEqual([0, "/v1/chat/completions"]);
     const asked = askedOf(request);
     expect(asked.url).toStartWith("data:image/jpeg;base64,");
@@ -165,7 +167,8 @@ describe("what goes wrong there", () => {
 
   test("a file that cannot be read is the caller's, and nobody is asked", async () => {
     const requests = await newRequests(async () => {
-      expect((await extract(Buffer.from("%PDF-1.7 and nothing of the kind"))).body).toMatchObject({ error: { code: "ocr_extraction_error" } });
+      const { body } = await extract(Buffer.from("%PDF-1.7 and nothing of the kind"));
+      expect(body).toMatchObject({ error: { code: "ocr_extraction_error" } });
     });
     expect(requests).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { badRequest } from "../../dialects/request-fields.ts";
-import { isObject, listOf, type Fields } from "../read-fields.ts";
+import { FieldReader, isObject, listOf, type Fields } from "../read-fields.ts";
 
 /** What is said of a question or an answer to it: a text, or JSON that says it. */
 export type Guidance = string | Fields | readonly unknown[];
@@ -48,6 +48,7 @@ export function readDecisionRequest(body: Fields): DecisionRequest {
   if (typeof model !== "string" || model === "") throw badRequest("model", "is required: the id of a decision model.");
   if (state === undefined || state === null) throw badRequest("state", "is required: a string, an object or an array.");
   if (typeof state !== "string" && typeof state !== "object") throw badRequest("state", "must be a string, an object or an array.");
+  new FieldReader(body, "bad_request").checkSession();
   return { model, state: state as DecisionRequest["state"], questions: questionsOf(questions) };
 }
 
