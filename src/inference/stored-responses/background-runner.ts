@@ -189,6 +189,7 @@ export class BackgroundRunner {
     }
     job.tellEnd(end);
     await this.insist(() => jobs.settle(job.id, { ...end, completedAtMs: clock.nowMs(), events: job.log.all() }));
+    job.log.markEndStored();
   }
 
   /** Does what has to be done in the end, through an outage of the database too. */

@@ -66,8 +66,7 @@ export class EventFollower implements FrameSource {
 
   private async read(): Promise<readonly ResponseEvent[]> {
     const { log, jobs, id } = this.response;
-    const live = log === undefined || log.ended ? undefined : log.after(this.position);
-    return live ?? jobs.eventsAfter(id, this.position);
+    return log?.after(this.position) ?? jobs.eventsAfter(id, this.position);
   }
 
   private errorFrame(): string {

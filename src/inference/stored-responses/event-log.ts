@@ -11,6 +11,7 @@ export class EventLog {
   private lastSeen = -1;
   private terminal: number | undefined;
   private closed = false;
+  private endStored = false;
   private readonly waiting = new Set<() => void>();
 
   /** Sequence number of the event that would come next. */
@@ -63,7 +64,13 @@ export class EventLog {
   /** Events after a sequence number; undefined when some of them have to be read from the database. */
   after(sequenceNumber: number): readonly ResponseEvent[] | undefined {
     if (sequenceNumber < this.lastStored) return undefined;
-    return this.beforeEnd().filter((event) => event.sequenceNumber > sequenceNumber);
+    const visible = this.endStored ? this.unstored : this.beforeEnd();
+    return visible.filter((event) => event.sequenceNumber > sequenceNumber);
+  }
+
+  /** The end is durable: followers may see it, here too, since the response may be deleted before they read it there. */
+  markEndStored(): void {
+    this.endStored = true;
   }
 
   /** Nothing more will come; whoever waits hears it. */
