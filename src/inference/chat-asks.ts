@@ -72,6 +72,8 @@ const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body)
     response_format: (body) => nested(body, "output_config", "format"),
     reasoning_effort: (body) => nested(body, "output_config", "effort"),
     reasoning: (body) => body["thinking"],
+    // Messages demands a cap of everybody, so it says nothing of what the caller cares for.
+    max_tokens: () => undefined,
   },
   "openai-responses": {
     response_format: (body) => nested(body, "text", "format"),

@@ -2,6 +2,7 @@ import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import { brandHeader } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { CatalogModel, CatalogSnapshot } from "./catalog/model.ts";
+import { providerIdIn } from "./catalog/provider-names.ts";
 import { checkTrace } from "./check-trace.ts";
 import { CredentialChoice } from "./credential-choice.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
@@ -39,9 +40,7 @@ function assertModelAllowed({ key }: LlmKeyCaller, model: CatalogModel): void {
 
 /** Backends named by header of which the catalog knows none are a mistake, not a condition that nobody meets. */
 function assertAnyKnown(catalog: CatalogSnapshot, names: readonly string[]): void {
-  const wanted = new Set(names.map((name) => name.toLowerCase()));
-  const known = [...catalog.providers.values()].some(({ id, name }) => wanted.has(id) || wanted.has(name.toLowerCase()));
-  if (known) return;
+  if (names.some((name) => providerIdIn(catalog, name) !== undefined)) return;
   const header = brandHeader("Provider");
   const message = `${header} names no provider of the catalog: ${names.join(", ")}. GET /providers lists them.`;
   throw new GatewayError("unknown_provider", message, { param: header });
@@ -78,8 +77,12 @@ export interface PlanTrail extends RoutePlan {
   inputTokens: number;
 }
 
+/** What planning looks at; it asks no database and no provider. */
+export type PlanDependencies =
+  Pick<InferenceDependencies, "catalog" | "privacyOf" | "providerKeys" | "isServable" | "health" | "random" | "sessions">;
+
 /** Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all. */
-export function trailOf(deps: InferenceDependencies, call: InferenceCall): PlanTrail {
+export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail {
   const { body, asks } = call;
   checkTrace(body["trace"]);
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
@@ -126,7 +129,7 @@ const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan =
 });
 
 /** Plans a call: which candidates may serve it. Throws `GatewayError` when it may not or cannot be served. */
-export function planCall(deps: InferenceDependencies, call: InferenceCall): CallPlan {
+export function planCall(deps: PlanDependencies, call: InferenceCall): CallPlan {
   const trail = trailOf(deps, call);
   if (trail.candidates.length === 0) throw noRoute(trail);
   return trail;

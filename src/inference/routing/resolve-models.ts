@@ -1,4 +1,5 @@
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
+import { routerId } from "../catalog/router-models.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { splitShortcuts } from "./split-shortcuts.ts";
 import type { SortKey } from "./provider-preferences.ts";
@@ -29,7 +30,7 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
   const exact = findModel(catalog, id);
   if (exact !== undefined) return live({ model: exact, isRouter: exact.router !== undefined });
   const { base, sort, minContext } = splitShortcuts(id);
-  const model = base === id ? undefined : findModel(catalog, base);
+  const model = (base === id ? undefined : findModel(catalog, base)) ?? freeRouter(catalog, base);
   if (model === undefined || (minContext !== undefined && model.router === undefined)) throw unknownModel(catalog, { id, base });
   return live({
     model,
@@ -50,6 +51,13 @@ function live(resolved: ResolvedModel): ResolvedModel {
 }
 
 const freeEnding = ":free";
+
+/** `service/auto:free` chooses among the models that cost nothing: it is another name of `service/free`. */
+function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | undefined {
+  if (!base.endsWith(freeEnding)) return undefined;
+  const auto = findModel(catalog, base.slice(0, -freeEnding.length));
+  return auto?.router?.name === "auto" ? findModel(catalog, routerId("free")) : undefined;
+}
 
 function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
   const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;

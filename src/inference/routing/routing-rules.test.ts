@@ -1,14 +1,13 @@
-import { describe, expect, test } from "bun:test";
-import { planRow, readRoutingTable, type RoutingRow } from "../../../test/support/routing-table.ts";
+import { describeRoutingTable } from "../../../test/support/describe-routing-table.ts";
 
 /**
- * The contract's routing rules as tables. A block begins with its catalog, `model: provider price`: USD for a million
- * tokens in and a million out, or `in/out`. Then a row for each case: what it shows | what is so at present, and what the
- * request says, in the words of its `provider` object or in plain ones | who is tried in which order. Where there are several
- * models, that is `model@provider`. A line with `because` tells why the first one is first. The draw always falls on the
- * cheapest.
+ * The contract's rules of the `provider` object as tables; each row is planned as a request on chat, messages and responses. A
+ * block begins with its catalog, `model: provider price`: USD for a million tokens in and a million out, or `in/out`. Then a row for
+ * each case: what it shows | what is so at present, and what the request says, in the words of its `provider` object or in plain
+ * ones | who is tried in which order. Where there are several models, that is `model@provider`. A line with `because` tells why
+ * the first one is first. The draw always falls on the cheapest.
  */
-const tables = `
+describeRoutingTable("routing rules", `
 catalog
   large: dear 3 USD
   large: cheap 1 USD
@@ -79,30 +78,31 @@ nobody knows the sort                          | sort: vibes                    
 nobody knows the percentile                    | preferred_max_latency: {p95: 1}              | refused: provider.preferred_max_latency.p95
 a cutoff that is no number                     | preferred_max_latency: {p90: soon}           | refused: provider.preferred_max_latency.p90
 a price that is none                           | max_price: {prompt: cheap}                   | refused: provider.max_price.prompt
-rule 6: nitro                                  | dear makes 90 tok/s; model large:nitro       | dear, cheap, middle
-                                                 because sort throughput
-floor, in any case                             | cheap is out; model LARGE:Floor              | cheap, middle, dear
-                                                 because sort price
-fast                                           | dear begins in 0.2 s; model large:fast       | dear, cheap, middle
-                                                 because sort latency
-the provider object wins over a suffix         | dear begins in 0.2 s; model large:fast       | cheap, middle, dear
-                                               | sort: price                                  |
-suffixes that contradict each other            | model large:fast:floor                       | refused: model
-                                                 because bad_request
-a bracket is for routers                       | model large[1m]                              | refused: model
-                                                 because model_unavailable
-no free copy: never a paid one instead         | model large:free                             | refused: model
-                                                 because model_unavailable
-a session stays, also where it is dearer       | session was at large@dear                    | dear, cheap, middle
-                                                 because served the session last; fallback by price
-a session whose provider is out moves          | session was at large@dear; dear is out       | cheap, middle, dear (moved)
+a stranger in the header is a mistake          | header names nobody                          | refused: X-Service-Provider
+                                                 because unknown_provider
+deprioritized: asked last                      | cheap is deprioritized                       | middle, dear, cheap
                                                  because weighted by price
-one whose provider is not allowed moves        | session was at large@dear; ignore: [dear]    | cheap, middle (moved)
-an order is followed, and the session moves    | session was at large@dear; order: [middle]   | middle, cheap, dear (moved)
+but where an order names it                    | cheap is deprioritized; order: [cheap]       | cheap, middle, dear
                                                  because order
-a session stays through a sort                 | session was at large@dear; sort: price       | dear, cheap, middle
-                                                 because served the session last; sort price
-the session of another model says nothing      | session was at small@dear                    | cheap, middle, dear
+and where a sort finds it best                 | cheap is deprioritized; sort: price          | cheap, middle, dear
+quarantined: not asked                         | cheap is quarantined                         | middle, dear
+not even where an order names it               | cheap is quarantined; order: [cheap, dear]   | dear, middle
+                                                 because order
+excluded: not asked                            | cheap is excluded; sort: price               | middle, dear
+over its budget: not asked                     | cheap is over its budget                     | middle, dear
+all in quarantine: asked all the same          | cheap is quarantined; middle is quarantined  | cheap, middle, dear
+                                               | dear is excluded                             |
+a spent budget holds, whoever else is left     | cheap is over its budget                     | middle, dear
+                                               | middle is quarantined; dear is quarantined   |
+all budgets spent: nobody                      | cheap is over its budget                     | nobody: budget_exhausted
+                                               | only: [cheap]                                |
+a workspace that blocks a provider             | workspace blocks dear and cheap              | middle
+lists of preset and request: ignore, either    | preset says ignore: [dear]; ignore: [cheap]  | middle
+only, both; by slug or by display name         | preset says only: [DEAR Inc, middle]         | dear
+                                               | only: [dear, cheap]                          |
+only, with nothing in both                     | preset says only: [dear]; only: [cheap]      | nobody: only
+order: the request's first                     | preset says order: [middle]; order: [dear]   | dear, middle, cheap
+a preset's sort, unless the request has one    | preset says sort: latency; dear begins in 1 s | dear, cheap, middle
 
 catalog
   mixed: a 1 USD, zdr, no tools, int4, holds 8k
@@ -111,7 +111,8 @@ catalog
 tools: who takes them                        | tools                                    | b, c
 a format: those who declare it first         | JSON                                     | b, c, a
                                                because weighted by price
-max_tokens: who writes that much             | 2k tokens out                            | a, c
+max_tokens: who writes that much             | on chat; 2k tokens out                   | a, c
+elsewhere the cap is cut to each one's own   | on messages and responses; 2k tokens out | a, b, c
 min_context                                  | min_context: 32000                       | b, c
 zdr                                          | zdr: true                                | a
                                                because only route
@@ -125,6 +126,18 @@ require_params                               | require_params: [tools]          
 the price of long input is that of its tier  | 120k tokens in; max_price: {prompt: "3"} | a, b
 short input has the base price               | 5k tokens in; max_price: {prompt: "3"}   | a, b, c
 nothing left, and which rule took the last   | zdr: true; tools                         | nobody: tools
+min_context beside the provider object      | beside it min_context: 32000             | b, c
+the higher min_context counts, of a preset  | preset says min_context: 100000          | c
+                                            | min_context: 32000                       |
+require_params of preset and request        | preset says require_params: [tools]      | b, c
+                                            | require_params: [temperature]            |
+require_params beside the provider object   | beside it require_params: [tools]        | b, c
+require_parameters: what the request sets   | require_parameters: true; JSON           | b, c
+a parameter that all of them declare        | require_parameters: true; temperature    | a, b, c
+data_collection: allow is the default       | data_collection: allow                   | a, b, c
+a workspace that demands zdr                | workspace demands zdr                    | a
+which no request takes back                 | workspace demands zdr; zdr: false        | a
+a quantization that nobody has              | quantizations: [fp4]                     | nobody: quantizations
 
 catalog
   large: a 5 USD
@@ -135,112 +148,13 @@ rule 3: the first model's providers first | model large then small; sort: price 
 without a sort, too                       | a is out; model large then small                   | large@b, large@a, small@c, small@a
 partition none: all together              | model large then small                             | small@c, small@a, large@a, large@b
                                           | sort: {by: price, partition: none}                 |
-a key that may not use a model            | model large then small; key may use small          | small@c, small@a
-a key that may use neither                | model large; key may use small                     | nobody: allowed_models
+a key that may not use a model            | model large then small; key may use small          | refused: model
+                                            because forbidden
+providers of both models, by name         | model large then small; only: [a]                  | large@a, small@a
+no fallbacks: not to a model, either      | model large then small; allow_fallbacks: false     | large@a
+partition model is the default            | model large then small                             | large@a, large@b, small@c, small@a
+                                          | sort: {by: price, partition: model}                |
+max_price takes out of all of them        | model large then small; max_price: {prompt: "5"}   | large@a, small@c, small@a
 a session of the first model only         | session was at small@a for acme/large              | large@a, large@b, small@c, small@a (moved)
                                           | model large then small                             |
-
-catalog
-  flag: p 10 USD, thinks, sees images, holds 400k
-  flag: q 12 USD, thinks, sees images, holds 400k
-  code: p 4 USD, thinks, holds 1000k
-  tiny: p 1 USD, holds 16k
-  gift:free: r 0 USD, holds 32k
-  deal: r 2 USD, holds 32k
-  service/auto: flag; tiny, code
-  service/free: ; gift:free, deal
-a router: quality members first, then the pool | model service/auto                                | flag@p, flag@q, tiny@p, code@p
-                                                 because quality member; weighted by price
-low effort: a small one will do                | model service/auto; effort low                    | tiny@p, code@p, flag@p, flag@q
-                                                 because cheapest member, for a light request; weighted by price
-but not with tools                             | model service/auto; effort low; tools             | flag@p, flag@q, tiny@p, code@p
-nor with long input                            | model service/auto; effort low; 10k tokens in     | flag@p, flag@q, tiny@p, code@p
-nor with exacto                                | model service/auto:exacto; effort low             | flag@p, flag@q, tiny@p, code@p
-                                                 because quality member; sort exacto
-images go to members that see                  | model service/auto; images                        | flag@p, flag@q
-high effort: first those that think            | model service/auto; effort high                   | flag@p, flag@q, code@p, tiny@p
-what may be too short comes last               | model service/auto; 200k tokens in                | flag@p, flag@q, code@p, tiny@p
-a bracket is a minimum                         | model service/auto[1m]                            | code@p
-                                                 because member; only route
-brackets and suffix together, in any case      | model service/AUTO[300K]:Exacto                   | flag@p, flag@q, code@p
-the other way round                            | model service/auto:exacto[300k]                   | flag@p, flag@q, code@p
-the higher minimum counts                      | model service/auto[16k]; min_context: 500000      | code@p
-floor: the cheapest of all members             | model service/auto:floor                          | tiny@p, code@p, flag@p, flag@q
-                                                 because member; sort price
-order: the named provider first                | model service/auto; order: [q]                    | flag@q, flag@p, tiny@p, code@p
-                                                 because quality member; order
-an outage puts it last for all members         | p is out; model service/auto                      | flag@q, flag@p, tiny@p, code@p
-a key's list narrows the pool                  | model service/auto                                | code@p
-                                               | key may use code and gift:free                    |
-a key whose models are no members              | model service/auto; key may use deal              | nobody: allowed_models
-free: never a member that costs                | model service/free                                | gift:free@r
-free: not even where it is the only one        | model service/free; min_context: 64000            | nobody: min_context
-a free id with a suffix                        | model gift:free:floor                             | gift:free@r
-a member named beside its router is tried once | model service/auto then deal then code            | flag@p, flag@q, tiny@p, code@p, deal@r
-a session stays with its member                | session was at code@p for service/auto            | code@p, flag@p, flag@q, tiny@p
-                                               | model service/auto                                |
-                                                 because served the session last; member; weighted by price
-`;
-
-const rows = readRoutingTable(tables);
-
-describe("routing rules", () => {
-  test.each(rows.map((row) => [row.shows, row] as const))("%s", (_, row) => {
-    const { order, why } = planRow(row);
-    expect(order).toBe(row.order);
-    if (row.why !== "") expect(why).toBe(row.why);
-  });
-});
-
-/** A generator of Steele, Lea and Flood (SplitMix32's finalizer, "Fast splittable pseudorandom number generators", 2014). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x9e3779b9) | 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
-  };
-}
-
-describe("the draw of rule 1", () => {
-  const [{ catalog }] = readRoutingTable("catalog\n  large: three 3 USD\n  large: one 1 USD\n  large: two 2 USD\n x | |") as [RoutingRow];
-
-  /** How often each provider came first in so many draws. */
-  function firsts(draws: number, now = ""): Record<string, number> {
-    const counts: Record<string, number> = { one: 0, two: 0, three: 0 };
-    const random = seeded(20_261_121);
-    for (let draw = 0; draw < draws; draw += 1) {
-      const [first = ""] = planRow({ catalog, given: now }, random).order.split(", ");
-      counts[first] = (counts[first] ?? 0) + 1;
-    }
-    return counts;
-  }
-
-  test("is weighted by the inverse square of price: 36, 9 and 4 of 49", () => {
-    const draws = 20_000;
-    const counts = firsts(draws);
-    const weights = { one: 36 / 49, two: 9 / 49, three: 4 / 49 };
-    // Pearson's chi-squared with two degrees of freedom stays below 13.8 in 999 of 1,000 honest draws.
-    const chiSquared = Object.entries(weights).reduce((sum, [name, weight]) => {
-      const expected = draws * weight;
-      return sum + ((counts[name] ?? 0) - expected) ** 2 / expected;
-    }, 0);
-    expect(chiSquared).toBeLessThan(13.8);
-  });
-
-  test("is among those without an outage", () => {
-    const counts = firsts(2_000, "one is out");
-    expect(counts["one"]).toBe(0);
-    expect((counts["two"] ?? 0) / (counts["three"] ?? 1)).toBeCloseTo(9 / 4, 0);
-  });
-});
-
-test("what is left out is named with its rule", () => {
-  const table = "catalog\n  large: a 1 USD, no tools\n  large: b 2 USD\n  large: c 3 USD\n x | tools; ignore: [b] | c";
-  const [row] = readRoutingTable(table) as [RoutingRow];
-  expect(planRow(row).plan?.leftOut).toEqual([
-    { provider: "b", model: "acme/large", rule: "ignore" },
-    { provider: "a", model: "acme/large", rule: "tools" },
-  ]);
-});
+`);

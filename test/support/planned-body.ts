@@ -1,0 +1,80 @@
+import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
+import { noPrivacy, type Privacy } from "../../src/account/security/privacy.ts";
+import { chatCall } from "../../src/inference/chat-call.ts";
+import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
+import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/anthropic-messages.ts";
+import { validateMessagesEnvelope } from "../../src/inference/dialects/anthropic-messages/validate-envelope.ts";
+import { openaiChat } from "../../src/inference/dialects/openai-chat/openai-chat.ts";
+import { validateChatEnvelope } from "../../src/inference/dialects/openai-chat/validate-envelope.ts";
+import { openaiResponses } from "../../src/inference/dialects/openai-responses/openai-responses.ts";
+import { validateResponsesEnvelope } from "../../src/inference/dialects/openai-responses/validate-envelope.ts";
+import type { ChatCall } from "../../src/inference/inference-call.ts";
+import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
+import { trailOf, type PlanDependencies, type PlanTrail } from "../../src/inference/plan-call.ts";
+import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
+import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+/** A request body, of which nothing is known yet. */
+export type Body = Readonly<Record<string, unknown>>;
+
+/** How requests are read on each surface that is shaped like chat. */
+const readers = {
+  chat: { dialect: "openai-chat", decode: openaiChat.decodeRequest, validate: validateChatEnvelope },
+  messages: { dialect: "anthropic-messages", decode: anthropicMessages.decodeRequest, validate: validateMessagesEnvelope },
+  responses: { dialect: "openai-responses", decode: openaiResponses.decodeRequest, validate: validateResponsesEnvelope },
+} as const;
+
+export type ChatSurface = keyof typeof readers;
+
+/** The surfaces that are shaped like chat. */
+export const chatSurfaces = Object.keys(readers) as readonly ChatSurface[];
+
+/** The dialect that clients of a surface speak. */
+export const dialectOf = (surface: ChatSurface) => readers[surface].dialect;
+
+/** What a request brings along beside its body. */
+export interface Around {
+  allowedModels?: readonly string[] | null;
+  forcedProviders?: readonly string[] | undefined;
+  /** In place of the estimate from the body's length. */
+  inputTokens?: number | undefined;
+}
+
+const signatures = new CallSignatures().of("ws");
+
+/** A checked request of a surface as its route reads it. Throws `GatewayError`. */
+export function callOn(surface: ChatSurface, body: Body, { allowedModels = null, forcedProviders, inputTokens }: Around = {}): ChatCall {
+  const { dialect, decode, validate } = readers[surface];
+  validate(body);
+  const caller = { kind: "llm-key", key: { id: "key", allowedModels }, workspace: { id: "ws" } } as LlmKeyCaller;
+  const call = chatCall({
+    traceId: "0".repeat(32), generationId: "gen", shownId: "shown", caller, startedMs: 0, signalOf: undefined, wantsBalance: false,
+    forcedProviders, tokensUsed: undefined, origin: undefined, appTitle: undefined, traceParent: undefined,
+    sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
+  }, { dialect, decode, body, text: JSON.stringify(body), dialectHeaders: {}, signatures, nowSeconds: () => 0 });
+  return inputTokens === undefined ? call : { ...call, asks: { ...call.asks, estimateInputTokens: () => inputTokens } };
+}
+
+/** What planning looks at in a gateway whose callers have no provider keys of their own. */
+export function planDependencies(
+  catalog: CatalogSnapshot,
+  { privacy = noPrivacy, clock = new FakeClock(), ...parts }: Partial<Pick<PlanDependencies, "health" | "sessions" | "random">> & {
+    privacy?: Privacy; clock?: FakeClock;
+  } = {},
+): PlanDependencies {
+  return {
+    catalog: () => catalog,
+    privacyOf: () => privacy,
+    providerKeys: { concern: () => false } as unknown as PlanDependencies["providerKeys"],
+    isServable: () => true,
+    health: new HealthWindows(clock),
+    sessions: new StickySessions(clock),
+    random: () => 0,
+    ...parts,
+  };
+}
+
+/** Plans a body of a surface as the gateway does, from its check on. Throws `GatewayError`. */
+export const planBody = (deps: PlanDependencies, { surface, body, ...around }: Around & { surface: ChatSurface; body: Body }): PlanTrail =>
+  trailOf(deps, callOn(surface, body, around));
