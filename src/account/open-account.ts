@@ -25,6 +25,7 @@ import { PresetEditor } from "./presets/preset-editor.ts";
 import { PresetStore, type PresetTables } from "./presets/preset-store.ts";
 import { openSecurity, type SecurityTables } from "./security/open-security.ts";
 import { revokeCredentials } from "./workspaces/revoke-credentials.ts";
+import { WorkspaceEditor } from "./workspaces/workspace-editor.ts";
 import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-store.ts";
 
 /** Everything that the account plane keeps in the database. */
@@ -109,7 +110,10 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
       workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),
       revokeCredentials: (id) => revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
     }),
-    directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people, workspaces: stores.workspaces,
+    directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people,
+    workspaceEditor: new WorkspaceEditor({
+      store: stores.workspaces, directory, operatorWorkspaceId: firstWorkspaceId, nowMs: () => clock.nowMs(),
+    }),
     security: await openSecurity({ database: database.withTables(), commits, clock }),
     ...presets,
     ...byok,

@@ -19,7 +19,7 @@ import type { UserEditor } from "../account/people/user-editor.ts";
 import type { PresetDirectory } from "../account/presets/preset-directory.ts";
 import type { PresetEditor } from "../account/presets/preset-editor.ts";
 import type { Security } from "../account/security/open-security.ts";
-import type { WorkspaceStore } from "../account/workspaces/workspace-store.ts";
+import type { WorkspaceEditor } from "../account/workspaces/workspace-editor.ts";
 import type { Documents } from "../documents/open-documents.ts";
 import type { RateCounters } from "../http/count-request.ts";
 import type { RouteHistory } from "../inference/catalog/route-history.ts";
@@ -61,7 +61,7 @@ export interface Dependencies {
   directory: CredentialDirectory;
   people: People;
   userEditor: UserEditor;
-  workspaces: WorkspaceStore;
+  workspaceEditor: WorkspaceEditor;
   presets: PresetDirectory;
   presetEditor: PresetEditor;
   providerKeys: ProviderKeys;

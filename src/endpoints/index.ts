@@ -3,7 +3,6 @@ import { listAuditLog } from "./account/audit.ts";
 import { changeProviderKey, createProviderKey, deleteProviderKey, listProviderKeys } from "./account/byok.ts";
 import { changeDonation, donateProviderKey, withdrawProviderKey } from "./account/byok-donations.ts";
 import { credits } from "./account/credits.ts";
-import { grantCredits, listGrants } from "./account/credits-grants.ts";
 import { authKey, currentKey } from "./account/current-key.ts";
 import { createChildKey, deleteChildKey } from "./account/child-keys.ts";
 import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
@@ -15,6 +14,12 @@ import { changeMember, listMembers, removeMember } from "./account/organization-
 import { claimPage, joinPage, signInFailedPage, submitClaim, submitJoin } from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
+import { grantCredits, listGrants } from "./admin/grants.ts";
+import { listPlans } from "./admin/plans.ts";
+import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
+import { overview, serviceUsage } from "./admin/usage.ts";
+import { changeUser, deleteUser, endUserSessions, getUser, listUsers } from "./admin/users.ts";
+import { changeAnyWorkspace, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
 import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
 import { modelUptime, modelUptimeByEncodedId } from "./catalog/model-uptime.ts";
@@ -79,7 +84,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators
-  grantCredits, listGrants,
+  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions,
+  listAllWorkspaces, getWorkspace, changeAnyWorkspace, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
   usageAnalytics, activityAnalytics, generationAnalytics,

@@ -54,12 +54,12 @@ export class SessionReader {
       .where("session.token", "=", token).where("user.blocked_at_ms", "is", null).executeTakeFirst();
   }
 
-  /** The active workspace while its user may enter it, else the personal one. */
+  /** The active workspace while its user may enter it and nobody has blocked it, else the personal one. */
   private placeOf(
     row: { own_id: string | null; active_id: string | null; role: string | null },
   ): { workspace: Workspace; role: Role } | undefined {
     const active = row.active_id === null ? undefined : this.options.workspace(row.active_id);
-    if (active !== undefined && row.role !== null && isRole(row.role)) return { workspace: active, role: row.role };
+    if (active !== undefined && !active.blocked && row.role !== null && isRole(row.role)) return { workspace: active, role: row.role };
     const own = row.own_id === null ? undefined : this.options.workspace(row.own_id);
     return own === undefined ? undefined : { workspace: own, role: "owner" };
   }

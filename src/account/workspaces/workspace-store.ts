@@ -13,6 +13,14 @@ interface WorkspaceRow {
   blocked_at_ms: number | null;
 }
 
+/** What may be changed of a workspace; absent is left as it is. */
+export interface WorkspaceChanges {
+  name?: string | undefined;
+  plan?: PlanId | undefined;
+  /** Whether its credentials are shut out. */
+  blocked?: boolean | undefined;
+}
+
 export interface WorkspaceTables {
   workspaces: WorkspaceRow;
 }
@@ -56,7 +64,12 @@ export class WorkspaceStore {
     await this.database.updateTable("workspaces").set({ plan }).where("id", "=", id).execute();
   }
 
-  async rename(id: string, name: string): Promise<void> {
-    await this.database.updateTable("workspaces").set({ name }).where("id", "=", id).execute();
+  /** Writes what is named. */
+  async change(id: string, { changes: { name, plan, blocked }, nowMs }: { changes: WorkspaceChanges; nowMs: number }): Promise<void> {
+    const values = {
+      ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }),
+      ...(blocked === undefined ? {} : { blocked_at_ms: blocked ? nowMs : null }),
+    };
+    if (Object.keys(values).length > 0) await this.database.updateTable("workspaces").set(values).where("id", "=", id).execute();
   }
 }

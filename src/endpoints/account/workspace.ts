@@ -50,9 +50,7 @@ export const changeWorkspace = defineEndpoint<Dependencies, z.infer<typeof nameS
     const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(({ workspace }) => workspace.id === context.param("id"));
     if (place === undefined) throw new GatewayError("not_found", "There is no such workspace among yours. GET /workspaces lists them.");
     if (!managesPeople(place.role)) throw new GatewayError("forbidden", "Only owners and admins may rename a workspace.");
-    const renamed = { ...place.workspace, name: context.body.name };
-    await deps.workspaces.rename(renamed.id, renamed.name);
-    deps.directory.putWorkspace(renamed);
+    const renamed = await deps.workspaceEditor.change(place.workspace.id, { name: context.body.name });
     return context.json(workspaceObject(renamed, place.role));
   },
 });

@@ -7,6 +7,8 @@ export interface ContractRow {
   llm?: true;
   /** Scope by which management keys are accepted, and the sessions of those whose role holds it. */
   scope?: Scope;
+  /** Of those, operators of the service alone. */
+  operator?: true;
   /** Sessions are accepted, and nothing else. */
   session?: true;
   /** A path that fits the endpoint, where it has parameters. */
@@ -15,6 +17,8 @@ export interface ContractRow {
   accepted?: number;
   base?: "root";
 }
+
+const operators = { scope: "write:management-keys", operator: true } as const;
 
 /** Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row here. */
 export const contract: Record<string, ContractRow> = {
@@ -96,8 +100,21 @@ export const contract: Record<string, ContractRow> = {
   "GET /security/privacy": { scope: "read:security" },
   "PATCH /security/privacy": { scope: "write:security" },
   "GET /security/audit": { scope: "read:security" },
-  "POST /admin/grants": { scope: "write:management-keys", accepted: 400 },
-  "GET /admin/grants": { scope: "write:management-keys" },
+  "POST /admin/grants": { ...operators, accepted: 400 },
+  "GET /admin/grants": operators,
+  "GET /admin/users": operators,
+  "GET /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
+  "PATCH /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
+  "DELETE /admin/users/:id": { ...operators, path: "/admin/users/usr_none", accepted: 404 },
+  "DELETE /admin/users/:id/sessions": { ...operators, path: "/admin/users/usr_none/sessions", accepted: 404 },
+  "GET /admin/workspaces": operators,
+  "GET /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
+  "PATCH /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
+  "GET /admin/plans": operators,
+  "GET /admin/upstreams": operators,
+  "POST /admin/upstreams/:id/clear": { ...operators, path: "/admin/upstreams/none/clear", accepted: 404 },
+  "GET /admin/overview": operators,
+  "GET /admin/usage": operators,
   "GET /generation/:id": { llm: true, path: "/generation/gen_none", accepted: 404 },
   "GET /generation/:id/explain": { llm: true, scope: "read:analytics", path: "/generation/gen_none/explain", accepted: 404 },
   "GET /analytics/spend": { scope: "read:analytics" },

@@ -2,6 +2,7 @@ import { scopes, type Scope } from "../../../src/account/keys/scopes.ts";
 import type { Seed } from "./seed-storage.ts";
 
 const workspaceId = "ws_families";
+const otherWorkspaceId = "ws_of_others";
 const long = (name: string): string => `${name}${"0123456789abcdef".repeat(2)}`;
 
 /** Secrets of every kind of credential that the contract tells apart. */
@@ -12,6 +13,7 @@ export const secrets = {
   llmExpired: long("sk-svc-v1-expired"),
   llmUnknown: long("sk-svc-v1-unknown"),
   management: long("ak_live_full"),
+  managementElsewhere: long("ak_live_elsewhere"),
   managementExpired: long("ak_live_expired"),
   managementUnknown: long("ak_live_unknown"),
 } as const;
@@ -28,17 +30,19 @@ const scopesWithout = (scope: Scope): Scope[] =>
       !(scope.startsWith("read:") && other === `write:${scope.slice("read:".length)}`),
   );
 
-/** One workspace with a key of every kind. */
+/** One workspace with a key of every kind, which is the operator's, and another one. */
 export const familiesSeed: Seed = {
-  workspaces: [{ id: workspaceId }],
+  workspaces: [{ id: workspaceId }, { id: otherWorkspaceId }],
   llmKeys: [
     { secret: secrets.llm, workspaceId },
     { secret: secrets.llmElsewhere, workspaceId, allowedEndpoints: ["/api/v1/nothing/here"] },
+    { secret: long("sk-svc-v1-of-others"), workspaceId: otherWorkspaceId },
     { secret: secrets.llmDisabled, workspaceId, disabled: true },
     { secret: secrets.llmExpired, workspaceId, expiresAtMs: 1 },
   ],
   managementKeys: [
     { secret: secrets.management, workspaceId },
+    { secret: secrets.managementElsewhere, workspaceId: otherWorkspaceId },
     { secret: secrets.managementExpired, workspaceId, expiresAtMs: 1 },
     ...scopes.map((scope) => ({
       secret: secretWithout(scope),

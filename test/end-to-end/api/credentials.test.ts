@@ -25,6 +25,7 @@ const missing: Answer = { status: 401, code: "missing_api_key" };
 const invalid: Answer = { status: 401, code: "invalid_api_key" };
 const signIn: Answer = { status: 401, code: "authentication_required" };
 const wrongFamily: Answer = { status: 401, code: "unauthorized", hinted: true };
+const noOperator: Answer = { status: 403, code: "forbidden" };
 const lacksScope: Answer = { status: 403, code: "insufficient_scope", hinted: true };
 
 const takesManagement = ({ scope, without }: ContractRow): boolean =>
@@ -38,12 +39,18 @@ const answerToSession = (row: ContractRow, refusal: Answer | undefined): Answer 
   return takesSession(row) ? (refusal ?? accepted(row)) : wrongFamily;
 };
 
+/** A member is no operator and holds some scopes; whether somebody runs the service does not hang on the scopes of a workspace. */
+const refusalOfMember = ({ scope, operator }: ContractRow): Answer | undefined => {
+  if (operator) return noOperator;
+  return scope === undefined || coversScope(scopesOf("member"), scope) ? undefined : lacksScope;
+};
+
 /** Sessions in the browser's way: what each sends as its cookie, and the answer it gets. */
 const sessionFamilies: Record<string, { cookie: () => string; answer: (row: ContractRow) => Answer }> = {
   "a session of an owner": { cookie: () => sessions.owner(), answer: (row) => answerToSession(row, undefined) },
   "a session of a member, whose role holds some scopes": {
     cookie: () => sessions.member(),
-    answer: (row) => answerToSession(row, row.scope === undefined || coversScope(scopesOf("member"), row.scope) ? undefined : lacksScope),
+    answer: (row) => answerToSession(row, refusalOfMember(row)),
   },
   "a session that has ended": { cookie: () => sessions.ended(), answer: (row) => answerToSession(row, signIn) },
 };
@@ -93,6 +100,10 @@ const families: Record<
   "a management key with all scopes": {
     header: () => `Bearer ${secrets.management}`,
     answer: (row) => openTo(row, takesManagement(row) ? accepted(row) : wrongFamily),
+  },
+  "a management key of another workspace with all scopes": {
+    header: () => `Bearer ${secrets.managementElsewhere}`,
+    answer: (row) => openTo(row, row.operator ? noOperator : takesManagement(row) ? accepted(row) : wrongFamily),
   },
   "a management key without the scope": {
     header: ({ scope }) =>

@@ -1,3 +1,4 @@
+import type { AppTools } from "../../../src/app-tools.ts";
 import type { AppSettings } from "../../../src/app-settings.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { textAt } from "./at.ts";
@@ -78,9 +79,11 @@ export interface PeopledGateway {
 }
 
 /** Starts one on a storage engine. */
-export async function startPeopled(url: string | undefined, changes: Partial<AppSettings> = {}): Promise<PeopledGateway> {
+export async function startPeopled(
+  url: string | undefined, changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {},
+): Promise<PeopledGateway> {
   const settings = { ...(url === undefined ? {} : { storageUrl: url }), ...changes };
-  let gateway = await startGateway(settings);
+  let gateway = await startGateway(settings, tools);
   const stranger = (): Browser => {
     const browser = new Browser(() => gateway);
     browser.origin = changes.publicUrl?.() ?? publicOrigin;
@@ -107,7 +110,7 @@ export async function startPeopled(url: string | undefined, changes: Partial<App
     },
     async restart() {
       await gateway.stop();
-      gateway = await startGateway(settings);
+      gateway = await startGateway(settings, tools);
     },
     stop: () => gateway.stop(),
   };

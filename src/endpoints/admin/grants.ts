@@ -1,20 +1,13 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Caller } from "../../account/keys/caller.ts";
 import type { StandingGrant } from "../../account/ledger/grant-store.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/lib/money.ts";
+import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText } from "./account-fields.ts";
-
-const shared = {
-  path: "/admin/grants", base: "api", counting: "at-door", tag: "Admin", encodeError: encodeContractError,
-  access: { managementScope: "write:management-keys", session: true },
-} as const;
+import { forOperators, operatorOf } from "./admin-fields.ts";
 
 const listMax = 200;
 
@@ -27,7 +20,8 @@ const grantSchema = z.object({
 });
 
 const newGrantSchema = z.strictObject({
-  workspace_id: plainText(100).min(1, "is required: the workspace that is given credits"),
+  workspace_id: plainText(100).min(1).optional().describe("The workspace that is given credits."),
+  user_id: plainText(100).min(1).optional().describe("Whose personal workspace is given them, in place of workspace_id."),
   amount: z.number("is required: USD as a number").positive("must be above 0").max(amountMaxUsd, `must be at most ${amountMaxUsd}`),
   bucket: z.enum(["monthly", "topup"], "must be monthly or topup").optional(),
   kind: z.enum(["admin", "referral"], "must be admin or referral").optional(),
@@ -41,26 +35,26 @@ const grantObject = (grant: StandingGrant): z.infer<typeof grantSchema> => ({
   granted_at: new Date(grant.grantedAtMs).toISOString(), granted_by: grant.grantedBy,
 });
 
-/** Id of the operator that calls. Throws `forbidden` for everybody else: whoever may grant may print money. */
-function operatorOf({ caller }: RequestContext<unknown>, { operatorWorkspaceId }: Dependencies): string {
-  const id = operatorIdOf(caller, operatorWorkspaceId);
-  if (id !== undefined) return id;
-  const who = "people who are operators, and management keys of the first workspace";
-  throw new GatewayError("forbidden", `Only operators of this service may do this: ${who}.`);
-}
-
-function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
-  if (caller.kind === "session") return caller.user.operator ? caller.user.id : undefined;
-  return caller.kind === "management-key" && caller.workspace.id === operatorWorkspaceId ? caller.key.id : undefined;
-}
-
 /** The same key means the same transfer, and the ledger has each transfer once. */
 const transferIdOf = (key: string | undefined, nowMs: number): string =>
   (key === undefined ? newId("txn", nowMs) : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`);
 
+/** The workspace that is meant. Throws `bad_request` where none or two are named, and `not_found`. */
+async function receiverOf(
+  { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>, { userEditor, directory }: Dependencies,
+): Promise<string> {
+  if ((workspaceId === undefined) === (userId === undefined)) {
+    throw new GatewayError("bad_request", "workspace_id: is required, or user_id in its place.", { param: "workspace_id" });
+  }
+  const id = workspaceId ?? (await userEditor.find(userId ?? "")).workspaceId;
+  if (id !== null && directory.workspace(id) !== undefined) return id;
+  throw new GatewayError("not_found", `There is no workspace ${id ?? "of this user"}.`, { param: "workspace_id" });
+}
+
 /** Gives a workspace credits. */
 export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrantSchema>>({
-  ...shared,
+  ...forOperators,
+  path: "/admin/grants",
   method: "POST",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Give a workspace credits (operators).",
@@ -69,13 +63,11 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
   body: newGrantSchema,
   response: grantSchema,
   async handle(context, deps) {
-    const { grants, grantStore, directory, clock } = deps;
+    const { grants, grantStore, clock } = deps;
     const grantedBy = operatorOf(context, deps);
-    const { workspace_id: workspaceId, amount, bucket = "monthly", kind = "admin" } = context.body;
+    const { amount, bucket = "monthly", kind = "admin" } = context.body;
     const { description = null, idempotency_key: key } = context.body;
-    if (directory.workspace(workspaceId) === undefined) {
-      throw new GatewayError("not_found", `There is no workspace ${workspaceId}.`, { param: "workspace_id" });
-    }
+    const workspaceId = await receiverOf(context.body, deps);
     const amountNano = nanoFromUsd(amount) ?? 0n;
     if (amountNano <= 0n) throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", { param: "amount" });
     const transferId = transferIdOf(key, clock.nowMs());
@@ -92,14 +84,14 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
 
 /** Lists what was granted. */
 export const listGrants = defineEndpoint<Dependencies>({
-  ...shared,
+  ...forOperators,
+  path: "/admin/grants",
   method: "GET",
   summary: "List granted credits (operators).",
   description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
   query: z.object({ workspace_id: z.string().optional() }),
   response: z.object({ object: z.literal("list"), data: z.array(grantSchema) }),
   async handle(context, deps) {
-    operatorOf(context, deps);
     const grants = await deps.grantStore.list({ workspaceId: context.query.get("workspace_id") ?? undefined, limit: listMax });
     return context.json({ object: "list", data: grants.map(grantObject) });
   },

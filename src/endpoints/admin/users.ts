@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { dayMs } from "../../platform/lib/clock.ts";
+import { accountBodyBytesMax } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  forOperators, operatorOf, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
+} from "./admin-fields.ts";
+import { adminUser, adminUserDetails, adminUserDetailsSchema, adminUserSchema } from "./user-object.ts";
+
+/** Who has neither come nor signed in for so long counts as stale. */
+const staleDays = 90;
+
+const querySchema = z.object({
+  ...pageFields, search: searchField, operator: truthField, blocked: truthField, include_stale: truthField.default(true),
+});
+
+/** Lists users, and finds them by name or address. */
+export const listUsers = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/users",
+  summary: "List users, or look for some (operators).",
+  description: "The newest first. search is part of a name or an e-mail address, in any case. include_stale=false leaves out who has "
+    + `neither come nor signed in for ${staleDays} days.`,
+  query: z.object({
+    ...pageParameters, search: z.string().optional(), operator: truthParameter, blocked: truthParameter, include_stale: truthParameter,
+  }),
+  response: pageSchema(adminUserSchema),
+  async handle(context, { people, clock }) {
+    const { include_stale: includeStale, ...query } = checkBody(querySchema, Object.fromEntries(context.query));
+    const activeSinceMs = includeStale ? undefined : clock.nowMs() - staleDays * dayMs;
+    const { users, total } = await people.users.list({ ...query, activeSinceMs });
+    return context.json(pageObject(users.map(adminUser), { total, offset: query.offset }));
+  },
+});
+
+/** Shows one user with the ways to sign in, the sessions and the organisations. */
+export const getUser = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/users/:id",
+  summary: "Show a user (operators).",
+  response: adminUserDetailsSchema,
+  async handle(context, { people, userEditor, clock }) {
+    const user = await userEditor.find(context.param("id"));
+    const [ways, sessions, organizations] = await Promise.all([
+      people.users.waysOf(user.id), people.sessions.list(user.id, clock.nowMs()), people.organizations.of(user.id),
+    ]);
+    return context.json(adminUserDetails(user, { ways, sessions, organizations }));
+  },
+});
+
+const changeSchema = z.strictObject({
+  operator: z.boolean("must be true or false").optional().describe("Whether this person runs the service."),
+  blocked: z.boolean("must be true or false").optional()
+    .describe("Whether this person and the keys of the personal workspace are shut out."),
+});
+
+/** Blocks or lets in, makes or unmakes an operator. */
+export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSchema>>({
+  ...forOperators,
+  method: "PATCH",
+  path: "/admin/users/:id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Block a user or let them in, make or unmake an operator (operators).",
+  description: "In force with the next request. Blocking ends every session, and refuses the keys of the personal workspace until "
+    + "the user is let in again; keys of organisations belong to these. There is always an operator who is not blocked.",
+  body: changeSchema,
+  response: adminUserSchema,
+  async handle(context, deps) {
+    return context.json(adminUser(await deps.userEditor.change(context.param("id"), context.body, operatorOf(context, deps))));
+  },
+});
+
+/** Ends every session of a user. */
+export const endUserSessions = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "DELETE",
+  path: "/admin/users/:id/sessions",
+  summary: "End every session of a user (operators).",
+  response: z.object({ deleted: z.literal(true), count: z.int() }),
+  async handle(context, { people, userEditor }) {
+    const { id } = await userEditor.find(context.param("id"));
+    return context.json({ deleted: true, count: await people.sessions.revokeAll(id) });
+  },
+});
+
+/** Deletes a user with what was theirs alone. */
+export const deleteUser = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "DELETE",
+  path: "/admin/users/:id",
+  summary: "Delete a user (operators).",
+  description: "Sessions, ways to sign in and memberships go with the user. The personal workspace, and organisations without any other "
+    + "member, are closed: their keys are deleted, records and balances stay.",
+  response: z.object({
+    deleted: z.literal(true), id: z.string(),
+    closed_workspaces: z.array(z.object({ id: z.string(), llm_keys: z.int(), management_keys: z.int(), provider_keys: z.int() })),
+  }),
+  async handle(context, deps) {
+    const id = context.param("id");
+    const closed = await deps.userEditor.remove(id, operatorOf(context, deps));
+    return context.json({
+      deleted: true, id,
+      closed_workspaces: closed.map(({ workspaceId, llmKeys, managementKeys, providerKeys }) =>
+        ({ id: workspaceId, llm_keys: llmKeys, management_keys: managementKeys, provider_keys: providerKeys })),
+    });
+  },
+});

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { planIds } from "../../account/workspaces/plan.ts";
+import type { Workspace } from "../../account/workspaces/workspace.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { accountBodyBytesMax } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  forOperators, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
+} from "./admin-fields.ts";
+import { adminWorkspace, adminWorkspaceSchema } from "./workspace-object.ts";
+
+const planField = z.enum(planIds, `must be one of ${planIds.join(", ")}`);
+
+const querySchema = z.object({ ...pageFields, search: searchField, plan: planField.optional(), blocked: truthField });
+
+const fits = ({ search, plan, blocked }: z.infer<typeof querySchema>) => (workspace: Workspace): boolean =>
+  (plan === undefined || workspace.plan === plan) && (blocked === undefined || (workspace.blocked === true) === blocked)
+  && (search === undefined || workspace.id === search || workspace.name.toLowerCase().includes(search.toLowerCase()));
+
+const newestFirst = (one: Workspace, other: Workspace): number =>
+  other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
+
+/** Lists workspaces, and finds them by name or id. */
+export const listAllWorkspaces = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/workspaces",
+  summary: "List workspaces with their balances (operators).",
+  description: "The newest first. search is part of a name, or an id.",
+  query: z.object({ ...pageParameters, search: z.string().optional(), plan: z.enum(planIds).optional(), blocked: truthParameter }),
+  response: pageSchema(adminWorkspaceSchema),
+  handle(context, deps) {
+    const query = checkBody(querySchema, Object.fromEntries(context.query));
+    const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
+    const page = found.slice(query.offset, query.offset + query.limit).map((workspace) => adminWorkspace(workspace, deps));
+    return context.json(pageObject(page, { total: found.length, offset: query.offset }));
+  },
+});
+
+/** Shows one workspace with the number of its keys and members. */
+export const getWorkspace = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/workspaces/:id",
+  summary: "Show a workspace (operators).",
+  response: adminWorkspaceSchema.extend({ members: z.int(), llm_keys: z.int(), management_keys: z.int() }),
+  async handle(context, deps) {
+    const workspace = deps.workspaceEditor.find(context.param("id"));
+    const { id, organizationId } = workspace;
+    const [members, llmKeys, managementKeys] = await Promise.all([
+      deps.people.users.membersByOrganization(), deps.llmKeys.list(id, { includeDisabled: true }),
+      deps.managementKeys.list(id, { includeInvalid: false, nowMs: deps.clock.nowMs() }),
+    ]);
+    return context.json({
+      ...adminWorkspace(workspace, deps), llm_keys: llmKeys.length, management_keys: managementKeys.length,
+      members: organizationId === undefined ? Number(workspace.ownerUserId !== undefined) : members.get(organizationId) ?? 0,
+    });
+  },
+});
+
+const changeSchema = z.strictObject({
+  plan: planField.optional().describe("In force with the next request; the plan's credits come with the next month."),
+  blocked: z.boolean("must be true or false").optional().describe("Shuts out every credential of an organisation's workspace."),
+});
+
+/** Assigns a plan, or blocks the workspace of an organisation. */
+export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof changeSchema>>({
+  ...forOperators,
+  method: "PATCH",
+  path: "/admin/workspaces/:id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Assign a plan, or block an organisation's workspace (operators).",
+  description: "Personal workspaces are blocked with their owners.",
+  body: changeSchema,
+  response: adminWorkspaceSchema,
+  async handle(context, deps) {
+    return context.json(adminWorkspace(await deps.workspaceEditor.change(context.param("id"), context.body), deps));
+  },
+});
