@@ -1,4 +1,11 @@
 import { GatewayError } from "../platform/lib/errors.ts";
+import { isDeeperThan } from "../platform/lib/json-depth.ts";
+
+/** How deep a body may be nested. Writing JSON takes seconds where it is some ten thousand levels deep, and fails beyond. */
+const nestingLevelsMax = 1_000;
+
+/** Shorter texts are not looked at: what they can be nested is written in no time. */
+const nestingCharactersMin = 16_384;
 
 const tooLarge = (limitBytes: number): GatewayError =>
   new GatewayError("content_too_large", `The body is larger than the limit of ${limitBytes} bytes. Send less, or split the request.`, {
@@ -55,6 +62,9 @@ export function parseJsonObject(text: string): Record<string, unknown> {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new GatewayError("bad_request", "The body must be one JSON object.");
+  }
+  if (text.length >= nestingCharactersMin && isDeeperThan(value, nestingLevelsMax)) {
+    throw new GatewayError("bad_request", `The body is nested more than ${nestingLevelsMax} levels deep. Send it flatter.`);
   }
   return value as Record<string, unknown>;
 }
