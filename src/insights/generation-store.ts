@@ -28,8 +28,8 @@ export interface GenerationTables {
 
 /** The `gen_` id that any form of a request's id stands for: generation id, trace id or the id in a response body. */
 export function generationIdOf(id: string): string {
-  const digits = id.slice(id.lastIndexOf("_") + 1).slice(id.startsWith("chatcmpl-") ? "chatcmpl-".length : 0);
-  return `gen_${digits}`;
+  // Prefixes end with `_` or `-`, after the customs of their dialects: `resp_`, `chatcmpl-`, `embd-`.
+  return `gen_${id.slice(Math.max(id.lastIndexOf("_"), id.lastIndexOf("-")) + 1)}`;
 }
 
 /** What every generation id looks like; anything else is no record's, and need not be asked for. */

@@ -3,6 +3,7 @@ import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ServedStream, ServedWhole } from "../../inference/execution.ts";
 import type { InferenceCall } from "../../inference/inference-call.ts";
+import { showsNoCost } from "../../inference/shows-no-cost.ts";
 import { metadataText } from "../../inference/service-metadata.ts";
 import type { FrameSource } from "../../platform/lib/frame-source.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -12,8 +13,7 @@ import { addSettledHeaders, servedHeaders } from "./served-headers.ts";
 export const wholeText = ({ answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole, call: InferenceCall): string =>
   answer.render({
     id: call.shownId, model: candidate.model.id, metered, chargedNano: settled.chargedNano, isByok: settled.isByok,
-    // What a provider key paid has a cost of 0, which free models have not.
-    free: settled.free && candidate.credential === undefined, fallback,
+    free: showsNoCost({ settled, candidate }), fallback,
     metadataText: () => metadataText({ call, candidate, settled, attempts, timing: { ...timing, settledMs: settled.settledMs } }),
   });
 

@@ -2,7 +2,7 @@ import { withoutUndefined } from "../../dialects/without-undefined.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { CountReader } from "../../dialects/count-reader.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import { readVectors, type EmbeddingDialect } from "./embedding-dialect.ts";
+import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";
 import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 
 /** What other vendors call the two sides of a search. */
@@ -26,8 +26,15 @@ export const cohereEmbed: EmbeddingDialect = {
     const { float, base64 } = fieldsOf(embeddings);
     const list = listOf(float) ?? listOf(base64);
     const vectors = list && readVectors(list);
-    return vectors && { vectors, metered: usageOf(fieldsOf(meta)["billed_units"]), ...(typeof id === "string" && { id }) };
+    const metered = usageOf(fieldsOf(meta)["billed_units"]);
+    return vectors && { vectors, metered, ...modalitiesOf(metered), ...(typeof id === "string" && { id }) };
   },
+};
+
+/** Texts and pictures are counted apart. */
+const modalitiesOf = (metered: MeteredUsage | undefined): Pick<EmbeddingPart, "modalities"> => {
+  const { inputTokens = 0, inputImageTokens = 0 } = metered?.usage ?? {};
+  return inputTokens > 0 && inputImageTokens > 0 ? { modalities: { text_tokens: inputTokens, image_tokens: inputImageTokens } } : {};
 };
 
 function wireInputs(inputs: readonly EmbeddingInput[]): Fields {

@@ -45,7 +45,7 @@ errorTable([
   [502, "upstream_error", "upstream_error", "the provider's 500", whenAcme(json({}, { status: 500 }))],
   [502, "upstream_error", "upstream_error", "a connection that is cut", whenAcme([cut()])],
   [502, "upstream_error", "upstream_error", "an answer that is none", whenAcme(answer("<html>"))],
-  [502, "upstream_error", "upstream_error", "an answer that leaves one out", whenAcme(json({ results: [{ index: 0, relevance_score: 1 }] }))],
+  [502, "upstream_error", "upstream_error", "an answer that lacks one", whenAcme(json({ results: [{ index: 0, relevance_score: 1 }] }))],
   [502, "upstream_401", "upstream_error", "the provider's 401", whenAcme(json({}, { status: 401 }))],
   [502, "upstream_exhausted", "upstream_error", "both providers fail", whenAcme(json({}, { status: 500 }), inOrder.headers)],
   [504, "upstream_timeout", "upstream_timeout", "a provider that says nothing", whenAcme([stall()])],
