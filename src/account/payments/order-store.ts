@@ -64,17 +64,6 @@ export class OrderStore {
     return row && fromRow(row);
   }
 
-  /** The order that was paid, or is to be paid, by this payment. */
-  async findByPaymentIntent(paymentIntentId: string): Promise<Order | undefined> {
-    const row = await this.database.selectFrom("payment_orders").selectAll("payment_orders")
-      .leftJoin("payment_receipts", "payment_receipts.order_id", "payment_orders.id")
-      .where((where) => where.or([
-        where("payment_orders.payment_intent_id", "=", paymentIntentId),
-        where("payment_receipts.payment_intent_id", "=", paymentIntentId),
-      ])).executeTakeFirst();
-    return row && fromRow(row);
-  }
-
   /** Orders of a workspace, the newest first. */
   async list({ workspaceId, limit }: { workspaceId: string; limit: number }): Promise<Order[]> {
     const rows = await this.database.selectFrom("payment_orders").selectAll().where("workspace_id", "=", workspaceId)
@@ -83,9 +72,18 @@ export class OrderStore {
   }
 
   /** Automatic orders that nobody knows the end of. */
-  async openAutomatic(live: boolean): Promise<Order[]> {
+  openAutomatic(live: boolean): Promise<Order[]> {
+    return this.open("automatic", live);
+  }
+
+  /** Checkouts that nobody knows the end of. */
+  openCheckouts(live: boolean): Promise<Order[]> {
+    return this.open("checkout", live);
+  }
+
+  private async open(kind: OrderKind, live: boolean): Promise<Order[]> {
     const rows = await this.database.selectFrom("payment_orders").selectAll()
-      .where("kind", "=", "automatic").where("state", "=", "open").where("live", "=", live ? 1 : 0).execute();
+      .where("kind", "=", kind).where("state", "=", "open").where("live", "=", live ? 1 : 0).execute();
     return rows.map(fromRow);
   }
 
@@ -103,12 +101,9 @@ export class OrderStore {
     return row?.oldest ?? undefined;
   }
 
+  /** Notes which checkout an order is paid at. */
   async setSession(id: string, sessionId: string): Promise<void> {
     await this.database.updateTable("payment_orders").set({ session_id: sessionId }).where("id", "=", id).execute();
-  }
-
-  async setPaymentIntent(id: string, paymentIntentId: string): Promise<void> {
-    await this.database.updateTable("payment_orders").set({ payment_intent_id: paymentIntentId }).where("id", "=", id).execute();
   }
 
   /** Ends an open order without a payment; one that was paid meanwhile stays so. Tells whether it was open. */

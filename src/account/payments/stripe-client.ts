@@ -81,7 +81,8 @@ export class StripeClient {
   async charge(order: Order): Promise<StripePayment> {
     return paymentIntentSchema.parse(await asked(this.stripe.paymentIntents.create({
       amount: order.chargeCents, currency: order.currency, customer: order.customerId, payment_method: order.paymentMethodId ?? "",
-      off_session: true, confirm: true, metadata: { [orderKey]: order.id },
+      off_session: true, confirm: true,
+      automatic_payment_methods: { enabled: true, allow_redirects: "never" }, metadata: { [orderKey]: order.id },
       description: `Automatic top-up ${order.id}`,
     }, { idempotencyKey: order.id })));
   }

@@ -6,6 +6,7 @@ import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment-settings.ts";
 import type { Environment } from "./expand-references.ts";
 import type { FileSettings } from "./file-schema.ts";
+import { assemblePayments } from "./payments-schema.ts";
 
 export interface ConfigurationParts<Provider extends z.ZodType> {
   environment: Environment;
@@ -51,6 +52,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },
+    payments: assemblePayments(variables.stripe, file.payments),
     encryptionKey: variables.encryptionKey,
     secretsKey: variables.secretsKey,
     previousSecretsKey: variables.previousSecretsKey,

@@ -1,5 +1,6 @@
 import type { LogLevel } from "../telemetry/logger.ts";
 import type { planIds } from "./file-schema.ts";
+import type { ConfiguredPayments } from "./payments-schema.ts";
 
 export type ConfiguredPlanId = (typeof planIds)[number];
 
@@ -78,6 +79,8 @@ export interface Configuration<Provider> {
       readonly signUp: boolean;
     }[];
   };
+  /** Card payments; off where there is no key for Stripe. */
+  readonly payments: ConfiguredPayments;
   /** What the first start creates for automation. */
   readonly bootstrap: {
     readonly llmKey: string | undefined;

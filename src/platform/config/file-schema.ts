@@ -1,15 +1,11 @@
 import { z } from "zod";
 import { brand } from "../lib/brand.ts";
+import { booleanFromText, numberFromText } from "./from-text.ts";
+import { paymentsSchema } from "./payments-schema.ts";
 import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
 export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
-
-/** A number that came out of an environment reference is text. */
-const numberFromText = (value: unknown): unknown =>
-  typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
-const booleanFromText = (value: unknown): unknown =>
-  value === "true" ? true : value === "false" ? false : value;
 
 const integer = (minimum: number, maximum: number) => {
   const message = `expected an integer from ${minimum} to ${maximum}`;
@@ -91,6 +87,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider)
   routers: z.partialRecord(z.enum(routerIds), routerSchema),
   plans: z.partialRecord(z.enum(planIds), planSchema),
   auth: authSchema,
+  payments: paymentsSchema,
 }).partial();
 
 /** What a valid file holds. */

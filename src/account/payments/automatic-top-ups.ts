@@ -1,0 +1,146 @@
+import { hourMs } from "../../platform/lib/clock.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import { balanceOf } from "../ledger/account-book.ts";
+import { monthOf, type Month } from "../ledger/month.ts";
+import type { Turns } from "../turns.ts";
+import type { AutomaticStore, AutomaticTopUp } from "./automatic-store.ts";
+import { nanoFromCents, quoteOf } from "./cents.ts";
+import type { Buyer, Order } from "./order.ts";
+import type { PaidOrders } from "./paid-orders.ts";
+import type { PaymentBooks } from "./payment-books.ts";
+import { PaymentError } from "./payment-error.ts";
+import { auditRows } from "./payment-rows.ts";
+import type { StripeClient } from "./stripe-client.ts";
+import { lastFailureOf, orderKey, type StripePayment } from "./stripe-objects.ts";
+
+/** How long a charge may be asked for again with its idempotency key; Stripe forgets them after a day. */
+const repeatableMs = 23 * hourMs;
+
+/** What automatic top-ups need. */
+export interface AutomaticParts {
+  books: PaymentBooks;
+  store: AutomaticStore;
+  commits: CommitQueue;
+  paidOrders: PaidOrders;
+  stripe: StripeClient;
+  live: boolean;
+  /** One after the other for each workspace; apart from the turns of the books, since Stripe is waited for in them. */
+  turns: Turns;
+  /** Who pays; undefined for a workspace that is gone or shut out. */
+  buyerOf(workspaceId: string): Buyer | undefined;
+  onError(error: unknown): void;
+}
+
+/**
+ * Charges saved cards as their workspaces agreed. An order stands before its card is charged and is found again
+ * after a crash; the database has one open order a workspace at most, so there are never two at once.
+ */
+export class AutomaticTopUps {
+  private readonly parts: AutomaticParts;
+
+  constructor(parts: AutomaticParts) {
+    this.parts = parts;
+  }
+
+  /** Looks after every workspace. What one of them fails with goes to `onError`; it is tried again. */
+  async run(): Promise<void> {
+    const { books, store, live, onError } = this.parts;
+    // First what is open, those whose owners have turned them off meanwhile too: a card may have been charged.
+    for (const order of await books.orders.openAutomatic(live)) {
+      await this.inTurn(order.workspaceId, () => this.finish(order)).catch(onError);
+    }
+    for (const topUp of await store.active(live)) await this.inTurn(topUp.workspaceId, () => this.look(topUp)).catch(onError);
+  }
+
+  /** What the card of a workspace was, or may yet be, charged in a month, in cents. */
+  async chargedIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<number> {
+    const orders = await this.parts.books.orders.automaticIn({ workspaceId, month });
+    return orders.filter(({ state }) => state === "open" || state === "paid").reduce((sum, { chargeCents }) => sum + chargeCents, 0);
+  }
+
+  /** Ends an order that was not paid, and tries no other until somebody agrees anew. Tells whether it was open. */
+  async fail(order: Order, reason: string): Promise<boolean> {
+    const { books, store, commits } = this.parts;
+    const wasOpen = await books.orders.end(order.id, { state: "failed", failure: reason });
+    if (!wasOpen) return false;
+    const atMs = books.clock.nowMs();
+    await store.stop(order.workspaceId, { atMs, reason });
+    const { workspaceId, id: target } = order;
+    await commits.commit({ inserts: auditRows({ workspaceId, action: `automatic top-ups stopped: ${reason}`, target }, atMs), adds: [] });
+    return true;
+  }
+
+  private inTurn(workspaceId: string, work: () => Promise<void>): Promise<void> {
+    return this.parts.turns.run(workspaceId, work);
+  }
+
+  private async look(topUp: AutomaticTopUp): Promise<void> {
+    const { books } = this.parts;
+    if (balanceOf(books.ledger.book.workspace(topUp.workspaceId)) >= nanoFromCents(topUp.thresholdCents)) return;
+    const order = await this.newOrder(topUp);
+    if (order === undefined) return;
+    try {
+      await books.orders.insert(order);
+    } catch (error) {
+      // Another one is open.
+      if (isUniqueViolation(error)) return;
+      throw error;
+    }
+    await this.charge(order);
+  }
+
+  /** The next order; undefined where the ceiling of the month, or the workspace, allows none. */
+  private async newOrder({ workspaceId, creditCents, monthlyMaxCents, card }: AutomaticTopUp): Promise<Order | undefined> {
+    const { books, live, buyerOf } = this.parts;
+    const { orders, settings, clock } = books;
+    const nowMs = clock.nowMs();
+    const month = monthOf(nowMs);
+    const quote = quoteOf(creditCents, settings.fee);
+    const buyer = buyerOf(workspaceId);
+    const customerId = await orders.customerOf({ workspaceId, live });
+    const ordered = await orders.automaticIn({ workspaceId, month });
+    const charged = await this.chargedIn({ workspaceId, month });
+    if (buyer === undefined || customerId === undefined || charged + quote.chargeCents > monthlyMaxCents) return undefined;
+    return {
+      ...quote, id: newId("top", nowMs), workspaceId, live, kind: "automatic", state: "open", failure: null, createdAtMs: nowMs,
+      createdBy: "automatic", buyer, currency: settings.currency, customerId, paymentMethodId: card.id, sessionId: null,
+      paymentIntentId: null, month: { name: month, sequence: ordered.length + 1 },
+    };
+  }
+
+  private async charge(order: Order): Promise<void> {
+    try {
+      await this.take(order, await this.parts.stripe.charge(order));
+    } catch (error) {
+      if (!(error instanceof PaymentError)) throw error;
+      // What nobody knows the end of stays open, and is asked about the next time.
+      if (error.kind === "unknown") return this.parts.onError(error);
+      await this.fail(order, error.message);
+    }
+  }
+
+  /** Finds out what became of an order that was left open. */
+  private async finish({ id }: Order): Promise<void> {
+    const { books, stripe } = this.parts;
+    const order = await books.orders.find(id);
+    if (order === undefined || order.state !== "open") return;
+    const made = (await stripe.paymentsOf(order.customerId)).filter(({ metadata }) => metadata[orderKey] === order.id);
+    const payment = made.find(({ status }) => status === "succeeded") ?? made[0];
+    if (payment !== undefined) return this.take(order, payment);
+    if (books.clock.nowMs() - order.createdAtMs < repeatableMs) return this.charge(order);
+    await this.fail(order, "no_answer");
+  }
+
+  private async take(order: Order, payment: StripePayment): Promise<void> {
+    if (payment.status === "processing") return;
+    // A bank that wants its card's owner to be there waits for somebody who is not.
+    if (payment.status !== "succeeded") return void await this.fail(order, lastFailureOf(payment));
+    const outcome = await this.parts.paidOrders.settle(order, {
+      paymentIntentId: payment.id, amountCents: payment.amount_received ?? payment.amount, currency: payment.currency,
+      customerId: payment.customer, event: undefined,
+    });
+    if (outcome.startsWith("refused")) await this.fail(order, outcome);
+  }
+}

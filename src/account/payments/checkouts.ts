@@ -1,0 +1,67 @@
+import { newId } from "../../platform/lib/ids.ts";
+import type { Turns } from "../turns.ts";
+import { quoteOf } from "./cents.ts";
+import type { Buyer, Order } from "./order.ts";
+import type { PaymentBooks } from "./payment-books.ts";
+import { PaymentError } from "./payment-error.ts";
+import type { StripeClient } from "./stripe-client.ts";
+
+/** A top-up that somebody wants to pay for. */
+export interface CheckoutRequest {
+  workspaceId: string;
+  creditCents: number;
+  buyer: Buyer;
+  createdBy: string;
+  /** The card may be charged again later, by automatic top-ups that are agreed to. */
+  saveCard: boolean;
+  /** Where the payer's browser goes afterwards. */
+  returnUrl: string;
+  cancelUrl: string;
+}
+
+/** Orders that are paid at Stripe's checkout. */
+export class Checkouts {
+  private readonly books: PaymentBooks;
+  private readonly stripe: StripeClient;
+  private readonly turns: Turns;
+  private readonly live: boolean;
+
+  constructor(options: { books: PaymentBooks; stripe: StripeClient; turns: Turns; live: boolean }) {
+    this.books = options.books;
+    this.stripe = options.stripe;
+    this.turns = options.turns;
+    this.live = options.live;
+  }
+
+  /** Opens a checkout; the order stands before Stripe hears of it. Throws `PaymentError`. */
+  async open(request: CheckoutRequest): Promise<{ order: Order; url: string }> {
+    const { orders, settings, clock } = this.books;
+    const { workspaceId, creditCents, buyer, createdBy } = request;
+    const customerId = await this.turns.run(workspaceId, () => this.customerOf(request));
+    const nowMs = clock.nowMs();
+    const order: Order = {
+      ...quoteOf(creditCents, settings.fee), id: newId("top", nowMs), workspaceId, live: this.live, kind: "checkout", state: "open",
+      failure: null, createdAtMs: nowMs, createdBy, buyer, currency: settings.currency, customerId, paymentMethodId: null,
+      sessionId: null, paymentIntentId: null, month: null,
+    };
+    await orders.insert(order);
+    try {
+      const { id: sessionId, url } = await this.stripe.openCheckout(order, request);
+      await orders.setSession(order.id, sessionId);
+      return { order: { ...order, sessionId }, url };
+    } catch (error) {
+      if (error instanceof PaymentError && error.kind !== "unknown") await orders.end(order.id, { state: "failed", failure: error.message });
+      throw error;
+    }
+  }
+
+  private async customerOf({ workspaceId, buyer }: CheckoutRequest): Promise<string> {
+    const { orders, clock } = this.books;
+    const { live } = this;
+    const known = await orders.customerOf({ workspaceId, live });
+    if (known !== undefined) return known;
+    const customerId = await this.stripe.createCustomer({ name: buyer.name, email: buyer.email, workspaceId });
+    await orders.keepCustomer({ workspaceId, live, customerId, createdAtMs: clock.nowMs() });
+    return customerId;
+  }
+}

@@ -1,0 +1,90 @@
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import { nanoFromCents } from "./cents.ts";
+import type { ClaimFollower } from "./claim-follower.ts";
+import { documentValues, seriesOf, type IssuedDocument } from "./document.ts";
+import { creditTransferId, type Order } from "./order.ts";
+import type { PaymentBooks } from "./payment-books.ts";
+import type { EventOutcome, PaymentEvent } from "./payment-event.ts";
+import { auditRows, documentInsert, eventRow, receiptInsert, type Insert } from "./payment-rows.ts";
+
+/** What the provider says was paid. */
+export interface Payment {
+  paymentIntentId: string;
+  amountCents: number | undefined;
+  currency: string | undefined;
+  customerId: string | undefined;
+  /** What told of it; undefined where it was asked for. */
+  event: PaymentEvent | undefined;
+}
+
+/** Credits orders that were paid, each once, however often and from wherever it is heard. */
+export class PaidOrders {
+  private readonly books: PaymentBooks;
+  private readonly follower: ClaimFollower;
+
+  constructor(options: { books: PaymentBooks; follower: ClaimFollower }) {
+    this.books = options.books;
+    this.follower = options.follower;
+  }
+
+  /**
+   * Credits an order, unless the payment is not what was ordered. The credits count for the very next request,
+   * and are durable once this resolves. Rejects when the database refused, and then nothing was credited.
+   */
+  async settle(order: Order, payment: Payment): Promise<EventOutcome> {
+    const mismatch = mismatchOf(order, payment);
+    if (mismatch !== undefined) return mismatch;
+    const outcome = await this.books.turns.run("books", async () => await this.standing(order, payment) ?? await this.credit(order, payment));
+    if (outcome === "refused_second_payment") return outcome;
+    await this.books.orders.setPaid(order.id, payment.paymentIntentId);
+    await this.follower.follow(order.workspaceId);
+    return outcome;
+  }
+
+  /** What was made of the order or the payment before; undefined where nothing was. */
+  private async standing({ id: orderId }: Order, { paymentIntentId }: Payment): Promise<EventOutcome | undefined> {
+    const receipts = await this.books.store.receiptsOf({ orderId, paymentIntentId });
+    if (receipts.length === 0) return undefined;
+    return receipts.every((receipt) => receipt.orderId === orderId && receipt.paymentIntentId === paymentIntentId)
+      ? "already" : "refused_second_payment";
+  }
+
+  private async credit(order: Order, payment: Payment): Promise<EventOutcome> {
+    const { ledger, store } = this.books;
+    const number = await store.nextNumber(seriesOf("invoice", order));
+    try {
+      await ledger.credit({
+        id: creditTransferId(order.id), workspaceId: order.workspaceId, bucket: "topup", kind: "topup",
+        amountNano: nanoFromCents(order.creditCents), reference: payment.paymentIntentId,
+        alongside: (atMs) => this.rows(order, { payment, number, atMs }),
+      });
+      return "credited";
+    } catch (error) {
+      const standing = isUniqueViolation(error) ? await this.standing(order, payment) : undefined;
+      if (standing === undefined) throw error;
+      return standing;
+    }
+  }
+
+  /** The receipt, the invoice, the event and the entry of the audit log stand together with the credits, or none of them does. */
+  private rows(order: Order, { payment, number, atMs }: { payment: Payment; number: number; atMs: number }): Insert[] {
+    const { workspaceId, creditCents, feeCents, currency, buyer } = order;
+    const invoice: IssuedDocument = {
+      series: seriesOf("invoice", order), number, orderId: order.id, reference: "", workspaceId, issuedAtMs: atMs,
+      creditCents, feeCents, currency, seller: this.books.settings.seller, buyer,
+    };
+    return [
+      { statement: receiptInsert, values: [payment.paymentIntentId, order.id, workspaceId, atMs] },
+      { statement: documentInsert, values: documentValues(invoice) },
+      ...(payment.event === undefined ? [] : [eventRow(payment.event, { orderId: order.id, outcome: "credited", atMs })]),
+      ...auditRows({ workspaceId, action: "top-up credited", target: order.id }, atMs),
+    ];
+  }
+}
+
+/** Why a payment is not what was ordered; undefined where it is. */
+function mismatchOf(order: Order, { amountCents, currency, customerId }: Payment): EventOutcome | undefined {
+  if (amountCents !== order.chargeCents) return "refused_amount";
+  if (currency?.toLowerCase() !== order.currency) return "refused_currency";
+  return customerId === order.customerId ? undefined : "refused_customer";
+}
