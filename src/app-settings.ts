@@ -11,6 +11,8 @@ export interface AppSettings extends CatalogSources {
   version: string;
   storageUrl: string;
   durability: Durability;
+  /** The Valkey or Redis server that several gateways share; absent, everything stays in the memory of this process. */
+  sharedUrl?: string | undefined;
   /** 32 bytes. */
   encryptionKey: Uint8Array;
   /** What protects callers' own provider keys; absent means the encryption key. */

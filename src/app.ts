@@ -3,7 +3,6 @@ import { grantInsert } from "./account/ledger/grants.ts";
 import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "./account/ledger/transfer.ts";
 import { KeyProber, type ProbeKey } from "./account/byok/key-prober.ts";
 import { providerKeyAdd } from "./account/byok/provider-key-usage.ts";
-import { RateLimiter } from "./account/limits/rate-limiter.ts";
 import { RateTiers } from "./account/limits/rate-tier.ts";
 import { openAccount, type Account, type AccountTables } from "./account/open-account.ts";
 import { auditInsert, auditOutcomeInsert } from "./account/security/audit-log.ts";
@@ -24,7 +23,6 @@ import { smokePort } from "./inference/smoke-ask.ts";
 import type { Sandbox } from "./inference/sandbox/sandbox.ts";
 import { BackgroundRunner } from "./inference/stored-responses/background-runner.ts";
 import { storedResponseInserts, type ResponseTables } from "./inference/stored-responses/response-rows.ts";
-import { openAnswerCache } from "./inference/surfaces/embeddings/open-answer-cache.ts";
 import { generationInsert } from "./insights/generation-record.ts";
 import { GenerationStore, type GenerationTables } from "./insights/generation-store.ts";
 import type { Insights, InsightTables } from "./insights/open-insights.ts";
@@ -33,7 +31,7 @@ import { usageAddStatements } from "./insights/usage-rollup.ts";
 import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
-import { restoreQuotas } from "./restore-quotas.ts";
+import { closeShared, openCounters, openEmbeddingCache, openShared } from "./open-shared.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { openStorage } from "./platform/storage/open-storage.ts";
@@ -148,14 +146,16 @@ function compileApp(
 /** Builds every part once and hands it down. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const clock = tools.clock ?? systemClock;
+  const shared = await openShared(settings, tools.logger);
   const storage = await openStorage<Schema>({
     url: settings.storageUrl, durability: settings.durability, migrations, logger: tools.logger, commitStatements,
   });
   const account = await openAccount({
     ...settings, clock, commits: storage.commits, database: storage.database.withTables(), ...accountLog(tools.logger),
   });
-  const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers(settings.plans) };
-  await restoreQuotas(storage.database.withTables(), { counters, directory: account.directory, clock });
+  const counters = await openCounters(shared, {
+    ...tools, ...account, tiers: new RateTiers(settings.plans), clock, database: storage.database.withTables(),
+  });
   const catalog = new LiveCatalog({ ...settings, clock }, settings);
   const insights = await buildInsights(settings, {
     ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
@@ -177,7 +177,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
-    embeddingCache: openAnswerCache(clock),
+    embeddingCache: openEmbeddingCache(shared, clock),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
     ...buildDocuments(settings, catalog.snapshot),
   };
@@ -213,6 +213,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       inference.upstream.close();
       await catalog.stop();
       await storage.close();
+      closeShared(shared);
       await tools.tracing.shutdown();
     },
   };

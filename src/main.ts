@@ -16,6 +16,7 @@ import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import type { Configuration } from "./platform/config/configuration.ts";
 import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
 import { loadConfiguration } from "./platform/config/load-configuration.ts";
+import { SharedStateAwayError } from "./platform/shared-state/shared-state-error.ts";
 import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
 import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
 import { createMetrics } from "./platform/telemetry/metrics.ts";
@@ -44,6 +45,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     version,
     storageUrl: storage.url,
     durability: storage.durability,
+    sharedUrl: configuration.shared.url === "memory:" ? undefined : configuration.shared.url,
     encryptionKey,
     masterSecrets: masterSecretsOf(configuration, encryptionKey),
     environment: process.env,
@@ -120,7 +122,7 @@ function listenAt<Listener>({ host, port }: { host: string; port: number }, open
 /** Errors that an operator can mend are told in plain words; others with their stack. */
 function startFailure(error: unknown): string {
   if (error instanceof ConfigurationError) return `switchyard cannot start; the configuration is wrong:\n${error.toString()}`;
-  const plain = [SchemaMismatchError, StorageInUseError, StorageUnavailableError].some((kind) => error instanceof kind)
+  const plain = [SchemaMismatchError, SharedStateAwayError, StorageInUseError, StorageUnavailableError].some((kind) => error instanceof kind)
     || (error instanceof Error && "code" in error && typeof error.code === "string" && error.code.startsWith("E"));
   if (error instanceof Error) return `switchyard cannot start: ${plain ? error.message : error.stack}`;
   return `switchyard cannot start: ${String(error)}`;

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { CredentialDirectory } from "./account/keys/credential-directory.ts";
+import type { PastRequests } from "./account/limits/request-limits.ts";
 import type { RateCounters } from "./http/count-request.ts";
 import type { UsageTables } from "./insights/usage-rollup.ts";
 import { hourMs, type Clock } from "./platform/lib/clock.ts";
@@ -21,13 +22,15 @@ export async function restoreQuotas(
   });
   const longestSeconds = Math.max(0, ...limited.map(({ quota }) => quota.windowSeconds));
   const firstHour = Math.ceil((clock.nowMs() - longestSeconds * 1000) / hourMs);
+  const past: PastRequests[] = [];
   for (let start = 0; start < limited.length; start += workspacesPerQuery) {
     const ids = limited.slice(start, start + workspacesPerQuery).map(({ id }) => id);
     const rows = await database.selectFrom("usage_hours").select(["hour", "key_id", "requests"])
       .where("workspace_id", "in", ids).where("hour", ">=", firstHour).where("model", "not like", "%:free").orderBy("hour").execute();
     for (const { hour, key_id: keyId, requests } of rows) {
       const counter = directory.llmKeyById(keyId)?.parentKeyId ?? keyId;
-      limiter.quotas.restore(counter, { atMs: hour * hourMs, requests: Number(requests) });
+      past.push({ counter, atMs: hour * hourMs, requests: Number(requests), windowSeconds: longestSeconds });
     }
   }
+  await limiter.restoreHours(past);
 }

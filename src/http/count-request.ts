@@ -1,14 +1,14 @@
 import type { Caller } from "../account/keys/caller.ts";
 import { countedAddress } from "../account/limits/counted-address.ts";
-import type { Quota } from "../account/limits/quota.ts";
-import type { RateDecision, RateLimiter } from "../account/limits/rate-limiter.ts";
+import { narrowedTier } from "../account/limits/rate-limiter.ts";
+import type { CountOutcome, HourWindow, MinuteWindow, RequestLimits } from "../account/limits/request-limits.ts";
 import { anonymousTier, type RateClass, type RateTiers } from "../account/limits/rate-tier.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { exhaustedQuotaHeaders, quotaHeaders, rateHeaders } from "./rate-headers.ts";
 
 /** What counting needs: the windows and the tiers by plan. */
 export interface RateCounters {
-  limiter: RateLimiter;
+  limiter: RequestLimits;
   tiers: RateTiers;
 }
 
@@ -19,49 +19,49 @@ interface CountedRequest {
   headers: Record<string, string>;
 }
 
-function decide(counters: RateCounters, { caller, rateClass }: CountedRequest): RateDecision {
-  if (caller.kind === "anonymous")
-    return counters.limiter.admit(`ip ${countedAddress(caller.address)}`, anonymousTier);
-  const tier = counters.tiers.tierFor(caller.workspace.plan, rateClass);
-  const windowOf = (keyId: string): string =>
-    rateClass === "account" ? `${keyId} account` : `${keyId} ${tier.id}`;
-  if (caller.kind === "session") return counters.limiter.admit(windowOf(caller.user.id), tier);
-  if (caller.kind === "management-key") return counters.limiter.admit(windowOf(caller.key.id), tier);
+type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
+
+/** A request of a key counts in the key's window, then in that of the key which made it: so a window cannot be multiplied. */
+function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): MinuteWindows {
+  if (caller.kind === "anonymous") return [{ counter: `ip ${countedAddress(caller.address)}`, tier: anonymousTier }];
+  const tier = tiers.tierFor(caller.workspace.plan, rateClass);
+  const windowOf = (id: string, perMinute: number | null = null): MinuteWindow =>
+    ({ counter: rateClass === "account" ? `${id} account` : `${id} ${tier.id}`, tier: narrowedTier(tier, perMinute) });
+  if (caller.kind === "session") return [windowOf(caller.user.id)];
+  if (caller.kind === "management-key") return [windowOf(caller.key.id)];
   const { key, parent } = caller;
-  const decision = counters.limiter.admit(windowOf(key.id), tier, key.rateLimitPerMinute);
-  if (parent === undefined || !decision.admitted) return decision;
-  // A key and those that it made share its window, so that a window cannot be multiplied.
-  const shared = counters.limiter.admit(windowOf(parent.id), tier, parent.rateLimitPerMinute);
-  return shared.admitted ? decision : shared;
+  const own = windowOf(key.id, key.rateLimitPerMinute);
+  return parent === undefined ? [own] : [own, windowOf(parent.id, parent.rateLimitPerMinute)];
 }
 
-/** Counts a request against its caller's windows, writes the headers, and refuses it when one of them is full. */
-export function countRequest(counters: RateCounters, request: CountedRequest): void {
-  const { admitted, tier } = decide(counters, request);
-  Object.assign(request.headers, rateHeaders(tier));
-  const quota = quotaOf(counters, request);
-  if (quota !== undefined) countInQuota(counters, { ...quota, admitted, headers: request.headers });
-  if (admitted) return;
-  throw tooMany(request.caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded", {
-    tier: tier.id, limit: tier.perMinute, windowSeconds: 60,
-  });
-}
-
-/** The window of hours that a request counts in beside its minute, with the name of its counter. */
-function quotaOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): { quota: Quota; counter: string } | undefined {
+/** The window of hours that a request counts in beside its minute. */
+function hoursOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): HourWindow | undefined {
   if (caller.kind !== "llm-key") return undefined;
   const quota = tiers.quotaFor(caller.workspace.plan, rateClass);
   return quota && { quota, counter: (caller.parent ?? caller.key).id };
 }
 
-/** Counts a request in its window of hours, unless its minute refused it, and tells what is left. */
-function countInQuota(
-  { limiter: { quotas } }: RateCounters,
-  { quota, counter, admitted, headers }: { quota: Quota; counter: string; admitted: boolean; headers: Record<string, string> },
-): void {
-  const hasRoom = !admitted || quotas.tryAdd(counter, quota);
-  Object.assign(headers, quotaHeaders(quotas.stateOf(counter, quota)));
-  if (hasRoom) return;
+/**
+ * Counts a request against its caller's windows, writes the headers, and refuses it when one of them is full; with
+ * windows that processes share, once they have answered.
+ */
+export function countRequest(counters: RateCounters, request: CountedRequest): Promise<void> | undefined {
+  const counted = counters.limiter.count({ minutes: minutesOf(counters, request), hours: hoursOf(counters, request) });
+  if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
+  tell(request, counted);
+  return undefined;
+}
+
+function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: CountOutcome): void {
+  Object.assign(headers, rateHeaders(tier));
+  if (hours !== undefined) Object.assign(headers, quotaHeaders(hours.state));
+  if (!admitted) {
+    throw tooMany(caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded", {
+      tier: tier.id, limit: tier.perMinute, windowSeconds: 60,
+    });
+  }
+  if (hours === undefined || hours.hasRoom) return;
+  const { quota } = hours.state;
   Object.assign(headers, exhaustedQuotaHeaders(quota));
   throw tooMany("rate_limit_exceeded", { tier: quota.id, limit: quota.requests, windowSeconds: quota.windowSeconds });
 }

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { Caller } from "../account/keys/caller.ts";
+import { hasRedis } from "../../test/support/redis.ts";
+import { rateWindowEngines } from "../../test/support/rate-window-engines.ts";
+import type { Caller, LlmKeyCaller } from "../account/keys/caller.ts";
 import type { LlmKey } from "../account/keys/llm-key.ts";
-import { RateLimiter } from "../account/limits/rate-limiter.ts";
 import { RateTiers, type RateClass } from "../account/limits/rate-tier.ts";
 import { planIds, type PlanId } from "../account/workspaces/plan.ts";
+import { hourMs, minuteMs } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { countRequest, type RateCounters } from "./count-request.ts";
+import { reserveTokens, type TokensUsed } from "./reserve-tokens.ts";
 
 /** The contract's table ("Limits"): plans, model class, tier and limit in 60 seconds. */
 const contract = `
@@ -33,15 +36,13 @@ const keyOf = (changes: Partial<LlmKey> = {}): LlmKey => ({
 const callerOn = (plan: PlanId, changes: Partial<LlmKey> = {}): Caller =>
   ({ kind: "llm-key", workspace: { id: "ws_1", name: "", plan, createdAtMs: 0 }, key: keyOf(changes) });
 
-const newCounters = (clock: FakeClock): RateCounters => ({ limiter: new RateLimiter(clock), tiers: new RateTiers() });
-
 /** What one request meets: the headers of its answer, and the refusal where there is one. */
-function meet(
+async function meet(
   counters: RateCounters, caller: Caller, rateClass: RateClass,
-): { headers: Record<string, string>; refusal: GatewayError | undefined } {
+): Promise<{ headers: Record<string, string>; refusal: GatewayError | undefined }> {
   const headers: Record<string, string> = {};
   try {
-    countRequest(counters, { caller, rateClass, headers });
+    await countRequest(counters, { caller, rateClass, headers });
     return { headers, refusal: undefined };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -61,71 +62,137 @@ test("the table names every plan with every class once", () => {
   expect(rows.map(([plan, rateClass]) => `${plan} ${rateClass}`).sort()).toEqual(wanted.sort());
 });
 
-describe.each(rows)("plan %s, %s: tier %s of %d", (plan, rateClass, tier, limit) => {
-  const hasQuota = plan === "go" && rateClass === "paid";
+/** What requests at once meet. */
+const meetTogether = (count: number, ...request: Parameters<typeof meet>): ReturnType<typeof meet>[] =>
+  Array.from({ length: count }, () => meet(...request));
 
-  test("admits exactly the limit within 60 seconds, and again as they pass", () => {
-    const clock = new FakeClock();
-    const counters = newCounters(clock);
-    const admitted = (count: number): number =>
-      Array.from({ length: count }, () => meet(counters, callerOn(plan), rateClass)).filter(({ refusal }) => refusal === undefined).length;
-    expect(admitted(limit / 2)).toBe(limit / 2);
-    clock.advance(30_000);
-    expect(admitted(limit)).toBe(limit / 2);
-    clock.advance(29_999);
-    expect(admitted(1)).toBe(0);
-    clock.advance(251);
-    expect(admitted(limit)).toBe(limit / 2);
-  });
+describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
+  const newCounters = async (clock: FakeClock, tiers = new RateTiers()): Promise<RateCounters> => ({ limiter: await newLimits(clock), tiers });
 
-  test("every answer has the window's headers, and a refusal says when to come back", () => {
-    const counters = newCounters(new FakeClock());
-    const first = meet(counters, callerOn(plan), rateClass);
-    expect(first.headers).toMatchObject(windowHeaders(tier, limit));
-    expect(leftNames.filter((name) => name in first.headers)).toEqual(hasQuota ? leftNames : []);
-    for (let count = 1; count < limit; count += 1) meet(counters, callerOn(plan), rateClass);
-    const { headers, refusal } = meet(counters, callerOn(plan), rateClass);
-    expect(refusal).toMatchObject({
-      code: "rate_limit_exceeded", status: 429, retryAfterSeconds: 60, metadata: { tier, limit, window_seconds: 60 },
+  describe.each(rows)("plan %s, %s: tier %s of %d", (plan, rateClass, tier, limit) => {
+    const hasQuota = plan === "go" && rateClass === "paid";
+
+    test("admits exactly the limit within 60 seconds, and again as they pass", async () => {
+      const clock = new FakeClock();
+      const counters = await newCounters(clock);
+      const admitted = async (count: number): Promise<number> =>
+        (await Promise.all(meetTogether(count, counters, callerOn(plan), rateClass)))
+          .filter(({ refusal }) => refusal === undefined).length;
+      expect(await admitted(limit / 2)).toBe(limit / 2);
+      clock.advance(30_000);
+      expect(await admitted(limit)).toBe(limit / 2);
+      clock.advance(29_999);
+      expect(await admitted(1)).toBe(0);
+      clock.advance(251);
+      expect(await admitted(limit)).toBe(limit / 2);
     });
-    expect(headers).toMatchObject(windowHeaders(tier, limit));
-    expect(leftNames.filter((name) => name in headers)).toEqual(hasQuota ? leftNames : []);
+
+    test("every answer has the window's headers, and a refusal says when to come back", async () => {
+      const counters = await newCounters(new FakeClock());
+      const first = await meet(counters, callerOn(plan), rateClass);
+      expect(first.headers).toMatchObject(windowHeaders(tier, limit));
+      expect(leftNames.filter((name) => name in first.headers)).toEqual(hasQuota ? leftNames : []);
+      await Promise.all(meetTogether(limit - 1, counters, callerOn(plan), rateClass));
+      const { headers, refusal } = await meet(counters, callerOn(plan), rateClass);
+      expect(refusal).toMatchObject({
+        code: "rate_limit_exceeded", status: 429, retryAfterSeconds: 60, metadata: { tier, limit, window_seconds: 60 },
+      });
+      expect(headers).toMatchObject(windowHeaders(tier, limit));
+      expect(leftNames.filter((name) => name in headers)).toEqual(hasQuota ? leftNames : []);
+    });
+
+    test("no other class and no other key is refused by it, except where the plan has one tier for both", async () => {
+      const counters = await newCounters(new FakeClock());
+      await Promise.all(meetTogether(limit, counters, callerOn(plan), rateClass));
+      expect((await meet(counters, callerOn(plan, { id: "key_2" }), rateClass)).refusal).toBeUndefined();
+      const others = rows.filter(([otherPlan, otherClass, otherTier]) =>
+        otherPlan === plan && otherClass !== rateClass && otherTier !== tier);
+      for (const [, otherClass] of others) expect((await meet(counters, callerOn(plan), otherClass)).refusal).toBeUndefined();
+      expect((await meet(counters, callerOn(plan), "account")).refusal).toBeUndefined();
+    });
+
+    test("a key's own rate_limit narrows it, and never widens it", async () => {
+      const counters = await newCounters(new FakeClock());
+      const narrow = callerOn(plan, { rateLimitPerMinute: 2 });
+      const met = await Promise.all(meetTogether(3, counters, narrow, rateClass));
+      expect(met.map(({ refusal }) => refusal?.code)).toEqual([undefined, undefined, "rate_limit_exceeded"]);
+      expect((await meet(counters, narrow, rateClass)).headers).toMatchObject(windowHeaders(tier, 2));
+      const wide = callerOn(plan, { id: "key_2", rateLimitPerMinute: 1_000_000 });
+      expect((await meet(counters, wide, rateClass)).headers).toMatchObject(windowHeaders(tier, limit));
+    });
   });
 
-  test("no other class and no other key is refused by it, except where the plan has one tier for both", () => {
-    const counters = newCounters(new FakeClock());
-    for (let count = 0; count < limit; count += 1) meet(counters, callerOn(plan), rateClass);
-    expect(meet(counters, callerOn(plan, { id: "key_2" }), rateClass).refusal).toBeUndefined();
-    const others = rows.filter(([otherPlan, otherClass, otherTier]) =>
-      otherPlan === plan && otherClass !== rateClass && otherTier !== tier);
-    for (const [, otherClass] of others) expect(meet(counters, callerOn(plan), otherClass).refusal).toBeUndefined();
-    expect(meet(counters, callerOn(plan), "account").refusal).toBeUndefined();
+  test("anonymous requests count by address, 300 in 60 seconds, a whole IPv6 network as one", async () => {
+    const counters = await newCounters(new FakeClock());
+    const from = (address: string) => meet(counters, { kind: "anonymous", address }, "account");
+    for (let count = 0; count < 300; count += 1) expect((await from(`2001:db8::${count.toString(16)}`)).refusal).toBeUndefined();
+    const { headers, refusal } = await from("2001:db8::ffff:1");
+    expect(refusal).toMatchObject({ code: "ip_rate_limit_exceeded", status: 429, retryAfterSeconds: 60, metadata: { tier: "ip" } });
+    expect(headers).toEqual(windowHeaders("ip", 300));
+    expect((await from("2001:db8:0:1::1")).refusal).toBeUndefined();
   });
 
-  test("a key's own rate_limit narrows it, and never widens it", () => {
-    const counters = newCounters(new FakeClock());
-    const narrow = callerOn(plan, { rateLimitPerMinute: 2 });
-    expect([1, 2, 3].map(() => meet(counters, narrow, rateClass).refusal?.code)).toEqual([undefined, undefined, "rate_limit_exceeded"]);
-    expect(meet(counters, narrow, rateClass).headers).toMatchObject(windowHeaders(tier, 2));
-    const wide = callerOn(plan, { id: "key_2", rateLimitPerMinute: 1_000_000 });
-    expect(meet(counters, wide, rateClass).headers).toMatchObject(windowHeaders(tier, limit));
+  test("an operator's figures take the place of the contract's, for a minute and for five hours", async () => {
+    const counters = await newCounters(new FakeClock(), new RateTiers({ go: { perMinute: 5, fiveHour: 3 }, pro: { fiveHour: 2 } }));
+    const refusals = async (plan: PlanId) => (await Promise.all(meetTogether(4, counters, callerOn(plan, { id: plan }), "paid")))
+      .map(({ refusal }) => refusal?.metadata["tier"]);
+    expect(await refusals("go")).toEqual([undefined, undefined, undefined, "starter-window"]);
+    expect(await refusals("pro")).toEqual([undefined, undefined, "starter-window", "starter-window"]);
+  });
+
+  test("a key and those that it made share its windows, of a minute and of five hours", async () => {
+    const counters = await newCounters(new FakeClock(), new RateTiers({ go: { perMinute: 5, fiveHour: 3 } }));
+    const { key: parent } = callerOn("pro", { id: "parent", rateLimitPerMinute: 3 }) as LlmKeyCaller;
+    const childOn = (plan: PlanId, id: string): Caller => ({ ...callerOn(plan, { id }) as LlmKeyCaller, parent });
+    const codes = async (plan: PlanId) => (await Promise.all(["a", "b", "a", "b"].map((id) => meet(counters, childOn(plan, id), "paid"))))
+      .map(({ refusal }) => refusal?.metadata["tier"]);
+    expect(await codes("pro")).toEqual([undefined, undefined, undefined, "pro"]);
+    expect(await codes("go")).toEqual([undefined, undefined, undefined, "go"]);
+    expect((await meet(counters, callerOn("go", { id: "parent" }), "paid")).refusal?.metadata["tier"]).toBe("starter-window");
+  });
+
+  test("a window of hours makes room as each request is as old as the window, and counts again what it is told of", async () => {
+    const clock = new FakeClock();
+    const counters = await newCounters(clock, new RateTiers({ go: { perMinute: 1000, fiveHour: 3 } }));
+    const paid = async () => {
+      const { headers, refusal } = await meet(counters, callerOn("go"), "paid");
+      return [refusal === undefined, headers["x-ratelimit-remaining"]];
+    };
+    const windowSeconds = 18_000;
+    await counters.limiter.restoreHours([
+      { counter: "key_1", atMs: clock.nowMs() - 6 * hourMs, requests: 2, windowSeconds },
+      { counter: "key_1", atMs: clock.nowMs() - 4 * hourMs, requests: 2, windowSeconds },
+    ]);
+    expect([await paid(), await paid()]).toEqual([[true, "0"], [false, "0"]]);
+    const { headers } = await meet(counters, callerOn("go"), "paid");
+    const resetSeconds = Number(headers["x-ratelimit-reset"]);
+    expect(resetSeconds).toBeWithin(3600 - 60, 3600 + 62);
+    clock.advance(resetSeconds * 1000);
+    expect([await paid(), await paid(), await paid()]).toEqual([[true, "1"], [true, "0"], [false, "0"]]);
+  });
+
+  test("a key's tpm counts what requests are going to send, then what they used, for a minute", async () => {
+    const clock = new FakeClock();
+    const counters = await newCounters(clock);
+    const { key } = callerOn("pro", { tokensPerMinute: 100 }) as LlmKeyCaller;
+    const child = callerOn("pro", { id: "child", tokensPerMinute: 60 }) as LlmKeyCaller;
+    const reserve = async (caller: Pick<LlmKeyCaller, "key" | "parent">, tokens: number) => {
+      try {
+        return await reserveTokens(counters, { caller, estimateTokens: () => tokens });
+      } catch (error) {
+        return (error as GatewayError).metadata["limit"];
+      }
+    };
+    const used = await reserve({ key }, 40);
+    expect(await reserve({ key }, 61)).toBe(100);
+    expect(await reserve({ key: child.key, parent: key }, 61)).toBe(60);
+    expect(await reserve({ key: child.key, parent: key }, 50)).toBeFunction();
+    (used as TokensUsed)(50);
+    expect(await reserve({ key }, 1)).toBe(100);
+    clock.advance(minuteMs + 250);
+    expect(await reserve({ key }, 100)).toBeFunction();
+    expect(await reserve({ key: keyOf() }, 1_000_000)).toBeUndefined();
   });
 });
 
-test("anonymous requests count by address, 300 in 60 seconds, a whole IPv6 network as one", () => {
-  const counters = newCounters(new FakeClock());
-  const from = (address: string) => meet(counters, { kind: "anonymous", address }, "account");
-  for (let count = 0; count < 300; count += 1) expect(from(`2001:db8::${count.toString(16)}`).refusal).toBeUndefined();
-  const { headers, refusal } = from("2001:db8::ffff:1");
-  expect(refusal).toMatchObject({ code: "ip_rate_limit_exceeded", status: 429, retryAfterSeconds: 60, metadata: { tier: "ip" } });
-  expect(headers).toEqual(windowHeaders("ip", 300));
-  expect(from("2001:db8:0:1::1").refusal).toBeUndefined();
-});
-
-test("an operator's figures take the place of the contract's, for a minute and for five hours", () => {
-  const tiers = new RateTiers({ go: { perMinute: 5, fiveHour: 3 }, pro: { fiveHour: 2 } });
-  const counters = { limiter: new RateLimiter(new FakeClock()), tiers };
-  const refusals = (plan: PlanId) => [1, 2, 3, 4].map(() => meet(counters, callerOn(plan, { id: plan }), "paid").refusal?.metadata["tier"]);
-  expect(refusals("go")).toEqual([undefined, undefined, undefined, "starter-window"]);
-  expect(refusals("pro")).toEqual([undefined, undefined, "starter-window", "starter-window"]);
-});
+if (!hasRedis) test.skip("the same on Valkey, since neither valkey-server nor redis-server is installed", () => undefined);

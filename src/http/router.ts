@@ -105,7 +105,7 @@ interface Arrival<Dependencies> {
   options: RouterOptions<Dependencies>;
 }
 
-/** The guard: credential and scope, then what holds for every caller. Only sessions are waited for; keys are in memory. */
+/** The guard: credential and scope, then what holds for every caller. Sessions and shared windows are waited for; keys are in memory. */
 function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<Dependencies>): Promise<void> | undefined {
   const { context, options } = arrival;
   const { request } = context;
@@ -114,7 +114,7 @@ function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<
   if (cookie !== undefined) {
     return admitSession(options.sessions, { request, cookie, access, nowMs: options.clock.nowMs() }).then((caller) => {
       context.caller = caller;
-      enter(endpoint, arrival);
+      return enter(endpoint, arrival);
     });
   }
   const anonymous = (): Caller => ({ kind: "anonymous", address: options.clientAddress(context.request, context.server) });
@@ -122,19 +122,17 @@ function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<
     headers: request.headers, access, path: endpoint.path,
     directory: options.directory, nowMs: options.clock.nowMs(), anonymous,
   });
-  enter(endpoint, arrival);
-  return undefined;
+  return enter(endpoint, arrival);
 }
 
 /** What holds for every caller: allowed addresses and, where the door counts, the rate window. */
-function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, options }: Arrival<Dependencies>): void {
+function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, options }: Arrival<Dependencies>): Promise<void> | undefined {
   checkAddress(options.security.allowlist, context);
   if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
   const { caller } = context;
   if (caller.kind === "llm-key" || caller.kind === "management-key") options.directory.uses.note(caller.key.id, options.clock.nowMs());
-  if (endpoint.counting === "at-door") {
-    countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
-  }
+  if (endpoint.counting !== "at-door") return undefined;
+  return countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
 }
 
 function errorResponse<Dependencies>(

@@ -36,6 +36,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   insights: ["platform/*"],
   "platform/config": ["platform/lib", "platform/telemetry"],
   "platform/storage": ["platform/lib"],
+  "platform/shared-state": ["platform/lib"],
   "platform/telemetry": ["platform/lib"],
   "platform/lib": [],
 };

@@ -22,7 +22,7 @@ export interface QuotaState {
 }
 
 /** Minute slots: a request leaves the window at most a minute later than it should. */
-const windowSizeOf = ({ windowSeconds }: Quota): WindowSize => ({
+export const quotaWindowSize = ({ windowSeconds }: Pick<Quota, "windowSeconds">): WindowSize => ({
   windowMs: windowSeconds * 1000,
   slotMs: minuteMs,
 });
@@ -32,7 +32,7 @@ export class QuotaCounter {
   private readonly windows: NamedWindows;
 
   constructor(clock: Clock) {
-    this.windows = new NamedWindows(clock, windowSizeOf(starterWindow));
+    this.windows = new NamedWindows(clock, quotaWindowSize(starterWindow));
   }
 
   /** Counts one request, if there is room for it. */
@@ -47,11 +47,13 @@ export class QuotaCounter {
 
   /** What is left. */
   stateOf(counter: string, quota: Quota): QuotaState {
-    const { count, oldestLeavesInMs } = this.windows.stateOf(counter);
-    return {
-      quota,
-      remaining: Math.max(0, quota.requests - count),
-      resetSeconds: Math.ceil(oldestLeavesInMs / 1000),
-    };
+    return quotaStateOf(quota, this.windows.stateOf(counter));
   }
 }
+
+/** What is left of a quota whose window counts this. */
+export const quotaStateOf = (quota: Quota, { count, oldestLeavesInMs }: { count: number; oldestLeavesInMs: number }): QuotaState => ({
+  quota,
+  remaining: Math.max(0, quota.requests - count),
+  resetSeconds: Math.ceil(oldestLeavesInMs / 1000),
+});

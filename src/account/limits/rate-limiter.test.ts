@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { narrowedTier, RateLimiter } from "./rate-limiter.ts";
 import { RateTiers } from "./rate-tier.ts";
 
 describe("sliding window", () => {
@@ -8,7 +8,8 @@ describe("sliding window", () => {
     const clock = new FakeClock();
     const limiter = new RateLimiter(clock);
     const tier = new RateTiers().tierFor("payg", "paid");
-    const burst = (count: number): number => Array.from({ length: count }, () => limiter.admit("k", tier)).filter(({ admitted }) => admitted).length;
+    const burst = (count: number): number =>
+      Array.from({ length: count }, () => limiter.count({ minutes: [{ counter: "k", tier }], hours: undefined })).filter(({ admitted }) => admitted).length;
     expect(burst(300)).toBe(300);
     clock.advance(30_000);
     expect(burst(500)).toBe(300);
@@ -20,12 +21,9 @@ describe("sliding window", () => {
     expect(burst(1_000)).toBe(600);
   });
 
-  test("counters are apart, and a key's own limit narrows its tier", () => {
-    const limiter = new RateLimiter(new FakeClock());
+  test("a key's own limit narrows its tier, and never widens it", () => {
     const tier = { id: "pro", perMinute: 3 } as const;
-    expect([1, 2, 3, 4].map(() => limiter.admit("a", tier).admitted)).toEqual([true, true, true, false]);
-    expect(limiter.admit("b", tier).admitted).toBe(true);
-    expect([1, 2].map(() => limiter.admit("c", tier, 1).admitted)).toEqual([true, false]);
+    expect([null, 1, 9].map((own) => narrowedTier(tier, own).perMinute)).toEqual([3, 1, 3]);
   });
 });
 

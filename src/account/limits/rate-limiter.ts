@@ -2,21 +2,14 @@ import type { Clock } from "../../platform/lib/clock.ts";
 import { NamedWindows } from "./named-windows.ts";
 import { QuotaCounter } from "./quota.ts";
 import type { RateTier } from "./rate-tier.ts";
+import type { CountOutcome, PastRequests, RequestLimits, RequestWindows, TokenWindow } from "./request-limits.ts";
 import { minuteWindow } from "./sliding-window.ts";
 import { TokenCounter } from "./token-counter.ts";
 
-/** What the caller is told about its window, admitted or not. */
-export interface RateDecision {
-  admitted: boolean;
-  tier: RateTier;
-}
-
-/** Sliding 60-second windows by counter name: a key's id and tier, or an anonymous address. */
-export class RateLimiter {
-  /** Windows of hours beside those of a minute. */
-  readonly quotas: QuotaCounter;
-  /** Tokens of keys that have a ceiling of their own. */
-  readonly tokens: TokenCounter;
+/** Rate windows in the memory of this process; everything is answered at once. */
+export class RateLimiter implements RequestLimits {
+  private readonly quotas: QuotaCounter;
+  private readonly tokens: TokenCounter;
   private readonly requests: NamedWindows;
 
   constructor(clock: Clock) {
@@ -25,11 +18,28 @@ export class RateLimiter {
     this.requests = new NamedWindows(clock, minuteWindow);
   }
 
-  /** Counts one request; `perMinuteOverride` narrows the tier for a single key. */
-  admit(counter: string, tier: RateTier, perMinuteOverride: number | null = null): RateDecision {
-    const effective = perMinuteOverride !== null && perMinuteOverride < tier.perMinute
-      ? { ...tier, perMinute: perMinuteOverride }
-      : tier;
-    return { admitted: this.requests.tryAdd(counter, { limit: effective.perMinute }), tier: effective };
+  count({ minutes, hours }: RequestWindows): CountOutcome {
+    const full = minutes.find(({ counter, tier }) => !this.requests.tryAdd(counter, { limit: tier.perMinute }));
+    const admitted = full === undefined;
+    const { tier } = full ?? minutes[0];
+    if (hours === undefined) return { admitted, tier, hours };
+    const hasRoom = !admitted || this.quotas.tryAdd(hours.counter, hours.quota);
+    return { admitted, tier, hours: { hasRoom, state: this.quotas.stateOf(hours.counter, hours.quota) } };
+  }
+
+  reserveTokens(windows: readonly TokenWindow[], tokens: number): TokenWindow | undefined {
+    return windows.find(({ keyId, perMinute }) => !this.tokens.tryReserve(keyId, { tokens, perMinute }));
+  }
+
+  addTokens(keyId: string, tokens: number): void {
+    this.tokens.add(keyId, tokens);
+  }
+
+  restoreHours(past: readonly PastRequests[]): void {
+    for (const { counter, ...requests } of past) this.quotas.restore(counter, requests);
   }
 }
+
+/** A tier that a key's own limit narrows. */
+export const narrowedTier = (tier: RateTier, perMinuteOverride: number | null): RateTier =>
+  (perMinuteOverride !== null && perMinuteOverride < tier.perMinute ? { ...tier, perMinute: perMinuteOverride } : tier);

@@ -11,7 +11,7 @@ export async function readByModel(
   context: RequestContext, { model, pages }: { model: string; pages: readonly OcrPage[] }, dependencies: Dependencies,
 ): Promise<Response> {
   const { counters } = dependencies;
-  const origin = callOrigin(context, { idPrefix: "ocr-", body: {}, counters, estimateTokens: () => ocrTokens(pages) });
+  const origin = await callOrigin(context, { idPrefix: "ocr-", body: {}, counters, estimateTokens: () => ocrTokens(pages) });
   // The request is counted by its settlement, as inference is.
   context.settled = true;
   try {

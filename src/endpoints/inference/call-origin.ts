@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { reserveTokens } from "../../http/reserve-tokens.ts";
+import { reserveTokens, type TokensUsed } from "../../http/reserve-tokens.ts";
 import { maxSessionIdLength } from "../../inference/dialects/check-fields.ts";
 import type { CallOrigin } from "../../inference/inference-call.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
@@ -32,23 +32,31 @@ function sessionIdOf(body: Body, headers: Headers): string | undefined {
 
 /**
  * Where a request comes from, its tokens counted against its key's ceiling. Throws `GatewayError` when
- * the ceiling is reached or the session's id is too long.
+ * the ceiling is reached or the session's id is too long. A promise where processes share that ceiling's window.
  */
 export function callOrigin(
   context: RequestContext,
   { idPrefix, body, counters, estimateTokens }:
   { idPrefix: string; body: Body; counters: Dependencies["counters"]; estimateTokens: () => number },
-): CallOrigin {
-  const { request, traceId } = context;
-  const { headers } = request;
+): CallOrigin | Promise<CallOrigin> {
   const caller = context.caller as LlmKeyCaller;
+  const tokensUsed = reserveTokens(counters, { caller, estimateTokens });
+  const originWith = (told: TokensUsed | undefined): CallOrigin => originOf(context, { idPrefix, body, caller, tokensUsed: told });
+  return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
+}
+
+function originOf(
+  { request, traceId, startedMs }: RequestContext,
+  { idPrefix, body, caller, tokensUsed }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed: TokensUsed | undefined },
+): CallOrigin {
+  const { headers } = request;
   return {
     traceId,
     generationId: `gen_${traceId}`,
     shownId: idPrefix + traceId,
     caller,
-    tokensUsed: reserveTokens(counters, { caller, estimateTokens }),
-    startedMs: context.startedMs,
+    tokensUsed,
+    startedMs,
     signalOf: () => request.signal,
     wantsBalance: headers.get(balanceHeader) === "true",
     forcedProviders: forcedProviders(headers),

@@ -44,7 +44,7 @@ const endpointAt = (path: string) => defineEndpoint<Dependencies>({
     const { counters } = dependencies;
     const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: () => "decision" });
     const request = readDecisionRequest(body);
-    const origin = callOrigin(context, { idPrefix: "dec-", body, counters, estimateTokens: () => estimateInputTokens(text, body) });
+    const origin = await callOrigin(context, { idPrefix: "dec-", body, counters, estimateTokens: () => estimateInputTokens(text, body) });
     return answerCall(context, decisionsCall(origin, { text, body, request }), dependencies);
   },
 });

@@ -44,7 +44,7 @@ async function embed(context: RequestContext, dependencies: Dependencies): Promi
   const policy = readCachePolicy(context.request.headers);
   const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
   const serve = async () => {
-    const origin = callOrigin(context, { idPrefix, body, counters, estimateTokens: () => embeddingTokens(request.inputs) });
+    const origin = await callOrigin(context, { idPrefix, body, counters, estimateTokens: () => embeddingTokens(request.inputs) });
     const call = embeddingsCall(origin, { text, body, request, sort });
     const served = await execute(inference, call);
     assert(served.kind === "whole", "embeddings are not streamed");

@@ -47,7 +47,7 @@ export const moderations = defineEndpoint<Dependencies>({
     const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: (read) => rateClassOf(read["model"]) });
     const request = readModerationRequest(body);
     const model = moderationModel(inference, { written: request.model, caller });
-    const origin = callOrigin(context, { idPrefix: "modr-", body, counters, estimateTokens: () => moderationTokens(request, model) });
+    const origin = await callOrigin(context, { idPrefix: "modr-", body, counters, estimateTokens: () => moderationTokens(request, model) });
     return answerCall(context, moderationsCall(origin, { text, body, request, model }), dependencies);
   },
 });

@@ -5,8 +5,9 @@ import { countRequest } from "../../http/count-request.ts";
 import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { CanonicalRequest } from "../../inference/canonical/request.ts";
+import { providerIdIn } from "../../inference/catalog/provider-names.ts";
 import { chatCall } from "../../inference/chat-call.ts";
-import type { ChatCall } from "../../inference/inference-call.ts";
+import type { CallOrigin, ChatCall } from "../../inference/inference-call.ts";
 import { estimateInputTokens } from "../../inference/input-estimate.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { callOrigin } from "./call-origin.ts";
@@ -53,8 +54,10 @@ export async function readCall(
   const sent = await readBodyText(context.request, inferenceBodyBytesMax);
   const { text, body } = usePreset(services.presets, {
     workspaceId: caller.workspace.id, dialect: reader.dialect, text: sent, body: parseJsonObject(sent),
+    providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  countRequest(services.counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
+  const counting = countRequest(services.counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
+  if (counting !== undefined) await counting;
   reader.validate(body);
   return callOf(context, { ...services, reader, text, body });
 }
@@ -63,13 +66,14 @@ export async function readCall(
 function callOf(
   context: RequestContext,
   { reader, counters, clock, inference, text, body }: { reader: CallReader; text: string; body: Body } & CallServices,
-): ChatCall {
+): ChatCall | Promise<ChatCall> {
   const { idPrefix, dialect, decode } = reader;
-  const origin = callOrigin(context, { idPrefix, body, counters, estimateTokens: () => estimateInputTokens(text, body) });
-  return chatCall(origin, {
+  const arriving = callOrigin(context, { idPrefix, body, counters, estimateTokens: () => estimateInputTokens(text, body) });
+  const callFrom = (origin: CallOrigin): ChatCall => chatCall(origin, {
     dialect, decode, text, body,
     dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
     signatures: inference.callSignatures.of(origin.caller.workspace.id),
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   });
+  return arriving instanceof Promise ? arriving.then(callFrom) : callFrom(arriving);
 }

@@ -21,6 +21,7 @@ export async function readSurfaceBody(
   const text = await readBodyText(context.request, inferenceBodyBytesMax);
   const body = parseJsonObject(text);
   const caller = context.caller as LlmKeyCaller;
-  countRequest(counters, { caller, rateClass: rateClassOf(body), headers: context.headers });
+  const counting = countRequest(counters, { caller, rateClass: rateClassOf(body), headers: context.headers });
+  if (counting !== undefined) await counting;
   return { text, body, caller };
 }

@@ -37,7 +37,7 @@ const endpointAt = (place: { path: string; base: "api" | "root"; summary: string
     const { counters } = dependencies;
     const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
     const request = readRerankRequest(body);
-    const origin = callOrigin(context, { idPrefix: "rerank-", body, counters, estimateTokens: () => expectedTokens(request) });
+    const origin = await callOrigin(context, { idPrefix: "rerank-", body, counters, estimateTokens: () => expectedTokens(request) });
     return answerCall(context, rerankCall(origin, { text, body, request }), dependencies);
   },
 });

@@ -24,7 +24,8 @@ export interface Configuration<Provider> {
     readonly embedded: boolean;
     readonly durability: "power" | "process";
   };
-  readonly shared: { readonly url: "memory:" };
+  /** `memory:`, or the URL of a Valkey or Redis server. */
+  readonly shared: { readonly url: string };
   readonly archive: { readonly url: "none" };
   readonly retention: {
     readonly generationsDays: number;

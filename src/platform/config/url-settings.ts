@@ -22,15 +22,9 @@ export const storageUrlSchema = z.string()
   .refine((text) => /^sqlite:./.test(text) || isPostgresUrl(text), "expected sqlite:PATH or a postgres:// URL")
   .refine((text) => !inMemorySqlite.test(text), "a database in memory would lose the ledger; name a file");
 
-/** Where shared state lives; this release has one place for it. */
-export const sharedUrlSchema = z.string().superRefine((text, context) => {
-  if (text === "memory:") return;
-  const known = /^rediss?:$/.test(parsedUrl(text)?.protocol ?? "");
-  const message = known
-    ? "this release keeps shared state in memory; remove REDIS_URL / shared.url"
-    : "expected memory:, redis:// or rediss://";
-  context.addIssue({ code: "custom", message });
-}).transform(() => "memory:" as const);
+/** Where shared state lives: in the memory of this process, or on a Valkey or Redis server. */
+export const sharedUrlSchema = z.string()
+  .refine((text) => text === "memory:" || /^rediss?:$/.test(parsedUrl(text)?.protocol ?? ""), "expected memory:, redis:// or rediss://");
 
 /** Where records are archived; this release archives nothing. */
 export const archiveUrlSchema = z.string().superRefine((text, context) => {

@@ -55,9 +55,6 @@ const mistakes: Record<string, Mistake> = {
   "an encryption key of the wrong length": {
     environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" }, says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/],
   },
-  "Redis, which this release does not use": {
-    environment: { REDIS_URL: "redis://127.0.0.1:6379" }, says: [/REDIS_URL: .*in memory/],
-  },
   "ClickHouse, which this release does not use": {
     environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" }, says: [/CLICKHOUSE_URL: .*no archive/],
   },

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../platform/lib/clock.ts";
 import { GatewayError } from "../../../platform/lib/errors.ts";
-import { AnswerCache } from "./answer-cache.ts";
+import { AnswerCache, type AnswerStore } from "./answer-cache.ts";
 import { MemoryAnswerStore } from "./memory-answer-store.ts";
 
 /** Some ten thousand vectors of 1,024 floats. */
@@ -10,5 +10,6 @@ const bytesMax = 64 * 1024 * 1024;
 const isShared = (error: unknown): boolean =>
   error instanceof GatewayError && error.fault === "upstream" && error.code !== "client_closed_request";
 
-/** The cache of embeddings, in the memory of this process. */
-export const openAnswerCache = (clock: Clock): AnswerCache => new AnswerCache(new MemoryAnswerStore({ clock, bytesMax }), isShared);
+/** The cache of embeddings, in the memory of this process where no other store is named. */
+export const openAnswerCache = (clock: Clock, store: AnswerStore = new MemoryAnswerStore({ clock, bytesMax })): AnswerCache =>
+  new AnswerCache(store, isShared);

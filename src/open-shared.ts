@@ -1,0 +1,72 @@
+import type { Kysely } from "kysely";
+import type { CredentialDirectory } from "./account/keys/credential-directory.ts";
+import { RateLimiter } from "./account/limits/rate-limiter.ts";
+import type { RateTiers } from "./account/limits/rate-tier.ts";
+import { SharedRateLimiter } from "./account/limits/shared-rate-limiter.ts";
+import type { RateCounters } from "./http/count-request.ts";
+import type { AnswerCache, KeptAnswer } from "./inference/surfaces/embeddings/answer-cache.ts";
+import { openAnswerCache } from "./inference/surfaces/embeddings/open-answer-cache.ts";
+import type { UsageTables } from "./insights/usage-rollup.ts";
+import type { Clock } from "./platform/lib/clock.ts";
+import { randomBase62 } from "./platform/lib/ids.ts";
+import { SharedChannel } from "./platform/shared-state/shared-channel.ts";
+import { SharedState } from "./platform/shared-state/shared-state.ts";
+import { SharedValues } from "./platform/shared-state/shared-values.ts";
+import type { Logger } from "./platform/telemetry/logger.ts";
+import { restoreQuotas } from "./restore-quotas.ts";
+
+/** Bytes of answers that several gateways keep together. */
+const sharedAnswerBytesMax = 256 * 1024 * 1024;
+
+/** The server that several gateways share, and this one's place among them. */
+export interface Shared {
+  nodeId: string;
+  state: SharedState;
+  channel: SharedChannel;
+}
+
+/** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
+export async function openShared({ sharedUrl: url }: { sharedUrl?: string | undefined }, logger: Logger): Promise<Shared | undefined> {
+  if (url === undefined) return undefined;
+  const state = await SharedState.open({ url, logger });
+  const nodeId = randomBase62(12);
+  const channel = new SharedChannel({ url, shared: state, nodeId, logger });
+  await channel.open();
+  return { nodeId, state, channel };
+}
+
+/**
+ * Rate windows, shared where there is a server for it. Windows of hours count what they had counted before: those in
+ * memory with every start, shared ones once in each run of the server, whichever gateway is the first to see it.
+ */
+export async function openCounters(shared: Shared | undefined, parts: {
+  tiers: RateTiers; clock: Clock; database: Kysely<UsageTables>; directory: CredentialDirectory; logger: Logger;
+}): Promise<RateCounters> {
+  const { tiers, clock, database, logger } = parts;
+  const ownWindows = new RateLimiter(clock);
+  if (shared === undefined) {
+    const counters = { limiter: ownWindows, tiers };
+    await restoreQuotas(database, { counters, ...parts });
+    return counters;
+  }
+  const { state } = shared;
+  const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows }), tiers };
+  state.onRun((runId) => {
+    state.setIfAbsent(`hours-restored:${runId}`, "")
+      .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
+      .catch((error: unknown) => logger.warn({ err: error }, "windows of hours could not be counted again"));
+  });
+  return counters;
+}
+
+/** Lets go of the server. */
+export function closeShared(shared: Shared | undefined): void {
+  shared?.channel.close();
+  shared?.state.close();
+}
+
+/** The cache of embeddings: shared where there is a server for it. */
+export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): AnswerCache {
+  if (shared === undefined) return openAnswerCache(clock);
+  return openAnswerCache(clock, new SharedValues<KeptAnswer>({ shared: shared.state, name: "embeddings", bytesMax: sharedAnswerBytesMax }));
+}

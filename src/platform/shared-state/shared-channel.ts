@@ -1,0 +1,77 @@
+import type { Redis } from "ioredis";
+import { newRedisClient } from "./redis-client.ts";
+import { type SharedState, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
+import { SharedStateAwayError } from "./shared-state-error.ts";
+
+/** Words between the gateways that share a server. What is said while a listener is away it never hears. */
+export class SharedChannel {
+  private readonly shared: Pick<SharedState, "publish">;
+  private readonly nodeId: string;
+  private readonly logger: SharedStateLogger;
+  private readonly ears: Redis;
+  private readonly listeners = new Map<string, (message: string) => void>();
+  private readonly missed = new Set<() => void>();
+
+  constructor({ url, shared, nodeId, logger }: {
+    url: string; shared: Pick<SharedState, "publish">; logger: SharedStateLogger;
+    /** Who this is: nobody hears what they said themselves. */
+    nodeId: string;
+  }) {
+    this.shared = shared;
+    this.nodeId = nodeId;
+    this.logger = logger;
+    this.ears = newRedisClient(url);
+    this.ears.on("error", () => undefined);
+    this.ears.on("ready", () => void this.listen());
+    this.ears.on("message", (channel: string, message: string) => this.hear(channel.slice(sharedPrefix.length), message));
+  }
+
+  /** Begins to listen; resolves once it does, or the server is away and it will. */
+  async open(): Promise<void> {
+    await this.ears.connect().catch(() => undefined);
+  }
+
+  /** Whether everything that is said is heard. */
+  get isListening(): boolean {
+    return this.ears.status === "ready";
+  }
+
+  /** Hears what the others say on a channel. */
+  on(channel: string, listener: (message: string) => void): void {
+    this.listeners.set(channel, listener);
+    if (this.isListening) void this.listen();
+  }
+
+  /** Told whenever listening begins: before that, something may have been missed. */
+  onListening(listener: () => void): void {
+    this.missed.add(listener);
+  }
+
+  /** Says something to the others; while the server is away nobody hears it. */
+  say(channel: string, message: string): void {
+    this.shared.publish(channel, `${this.nodeId} ${message}`).catch((error: unknown) => {
+      if (!(error instanceof SharedStateAwayError)) this.logger.warn({ err: error }, "the other gateways could not be told");
+    });
+  }
+
+  /** Listens no more. */
+  close(): void {
+    this.listeners.clear();
+    this.ears.disconnect();
+  }
+
+  private hear(channel: string, said: string): void {
+    const end = said.indexOf(" ");
+    if (said.slice(0, end) !== this.nodeId) this.listeners.get(channel)?.(said.slice(end + 1));
+  }
+
+  private async listen(): Promise<void> {
+    const channels = [...this.listeners.keys()].map((channel) => sharedPrefix + channel);
+    try {
+      if (channels.length > 0) await this.ears.subscribe(...channels);
+      for (const tell of this.missed) tell();
+    } catch {
+      this.ears.disconnect(true);
+    }
+  }
+}
