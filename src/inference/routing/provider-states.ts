@@ -39,7 +39,8 @@ export function leaveOutUnwell(candidates: readonly Candidate[], { facts, leftOu
     const state = barringState(route.provider.id, facts.health);
     return state === undefined || facts.hasOwnKey?.(route, model) === true ? undefined : state;
   };
-  if (candidates.every((candidate) => stateOf(candidate) === undefined)) return { kept: candidates, emptiedBy: undefined, nobodyElse: false };
+  const allWell = candidates.every((candidate) => stateOf(candidate) === undefined);
+  if (allWell) return { kept: candidates, emptiedBy: undefined, nobodyElse: false };
   const well = candidates.filter((candidate) => stateOf(candidate) === undefined);
   const nobodyElse = well.length === 0;
   const kept = nobodyElse ? candidates.filter((candidate) => stateOf(candidate) !== "budget_exhausted") : well;
