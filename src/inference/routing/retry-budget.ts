@@ -9,7 +9,7 @@ export const retryBudgetLimits = {
   perSecond: 10,
 } as const;
 
-const tokensMax = retryBudgetLimits.atOnce;
+const tokensMax: number = retryBudgetLimits.atOnce;
 const tokensPerMs = retryBudgetLimits.perSecond / 1_000;
 
 /**
