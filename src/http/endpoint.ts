@@ -42,6 +42,10 @@ export interface Endpoint<Dependencies, Body = unknown> {
   description?: string;
   tag: string;
   query?: ZodType;
+  /** Request headers that mean something here beside the credential; read by the handler, described for programs. */
+  headers?: ZodType;
+  /** Headers that answers have here beside those of every answer, and what they say. */
+  answerHeaders?: Readonly<Record<string, string>>;
   /** Parsed and checked before `handle`; endpoints with a raw body only document theirs. */
   body?: ZodType<Body>;
   /** Nothing is changed by it, although it is no GET; changes of the account plane are written to the audit log. */
@@ -54,6 +58,10 @@ export interface Endpoint<Dependencies, Body = unknown> {
   /** What a raw body is sent as; JSON unless it is named. */
   rawBodyType?: string;
   response?: ZodType;
+  /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
+  otherResponseTypes?: readonly ("text/csv" | "text/event-stream" | "text/html")[];
+  /** What is answered with 202 where the work goes on. */
+  accepted?: ZodType;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;
   handle(context: RequestContext<Body>, dependencies: Dependencies): Response | Promise<Response>;

@@ -17,11 +17,27 @@ function parameters(endpoint: Endpoint<never>): Json[] {
   const inPath = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name, in: "path", required: true, schema: { type: "string" },
   }));
-  const query = jsonSchema(endpoint.query, "input") as { properties?: Record<string, Json>; required?: string[] };
-  const inQuery = Object.entries(query.properties ?? {}).map(([name, schema]) => ({
-    name, in: "query", required: query.required?.includes(name) ?? false, schema,
-  }));
-  return [...inPath, ...inQuery];
+  return [...inPath, ...membersOf(endpoint.query, "query"), ...membersOf(endpoint.headers, "header")];
+}
+
+function membersOf(from: ZodType | undefined, place: "query" | "header"): Json[] {
+  const { properties = {}, required = [] } = jsonSchema(from, "input") as { properties?: Record<string, Json>; required?: string[] };
+  return Object.entries(properties).map(([name, schema]) => ({ name, in: place, required: required.includes(name), schema }));
+}
+
+/** An answer that is no error. */
+function successResponse(
+  { answerHeaders, otherResponseTypes = [] }: Endpoint<never>, { description, schema }: { description: string; schema: ZodType | undefined },
+): Json {
+  const headers = Object.entries(answerHeaders ?? {}).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
+  return {
+    description,
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Json }),
+    ...(schema === undefined && otherResponseTypes.length === 0 ? {} : { content: {
+      ...(schema === undefined ? {} : { "application/json": { schema: jsonSchema(schema, "output") } }),
+      ...Object.fromEntries(otherResponseTypes.map((type) => [type, { schema: { type: "string" } }])),
+    } }),
+  };
 }
 
 function security({ access }: Endpoint<never>): Json[] {
@@ -54,10 +70,10 @@ function operation(endpoint: Endpoint<never>): Json {
     ...(given.length === 0 ? {} : { parameters: given }),
     ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, body) } }),
     responses: {
-      200: {
-        description: "Success.",
-        ...(endpoint.response === undefined ? {} : { content: { "application/json": { schema: jsonSchema(endpoint.response, "output") } } }),
-      },
+      200: successResponse(endpoint, { description: "Success.", schema: endpoint.response }),
+      ...(endpoint.accepted === undefined ? {} : {
+        202: successResponse(endpoint, { description: "Under way.", schema: endpoint.accepted }),
+      }),
       default: errorResponse,
     },
   };

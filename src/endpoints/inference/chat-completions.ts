@@ -28,6 +28,7 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   description: "OpenAI's chat dialect with routing preferences in `provider`, fallback models in `models`, and the charge in `usage.cost`.",
   tag: "Inference",
   rawBody: chatRequestSchema,
+  otherResponseTypes: ["text/event-stream"],
   response: z.looseObject({
     id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),
     choices: z.array(z.looseObject({ index: z.int(), finish_reason: z.string().nullable() })),

@@ -29,6 +29,7 @@ export const messages = defineEndpoint<Dependencies>({
     + "The key travels as `x-api-key` or as `Authorization: Bearer`; the charge stands in `usage.cost`.",
   tag: "Inference",
   rawBody: messagesRequestSchema,
+  otherResponseTypes: ["text/event-stream"],
   response: z.looseObject({
     id: z.string(), type: z.literal("message"), role: z.literal("assistant"), model: z.string(),
     content: z.array(z.looseObject({ type: z.string() })), stop_reason: z.string().nullable(),

@@ -54,6 +54,7 @@ export const responses = defineEndpoint<Dependencies>({
     + "`previous_response_id` continues from one, and `background` queues one to be fetched or followed later.",
   tag: "Inference",
   rawBody: responsesRequestSchema,
+  otherResponseTypes: ["text/event-stream"],
   response: z.looseObject({
     id: z.string(), object: z.literal("response"), created_at: z.int(), model: z.string(), status: z.string(),
     output: z.array(z.looseObject({ type: z.string() })), output_text: z.string(),

@@ -39,6 +39,7 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
   description: "With `stream=true` the events of a background response, as they were sent: "
     + "those after `starting_after`, then those that come.",
   query: retrieveQuerySchema,
+  otherResponseTypes: ["text/event-stream"],
   response: storedResponseSchema,
   async handle(context, deps) {
     const query = checkBody(retrieveQuerySchema, Object.fromEntries(context.query));

@@ -84,6 +84,7 @@ export const spendReport = defineEndpoint<Dependencies>({
     from: z.string().optional(), to: z.string().optional(),
     group_by: z.enum(["key", "user", "model", "provider"]).optional(), format: z.enum(["json", "csv"]).optional(),
   }),
+  otherResponseTypes: ["text/csv"],
   response: z.object({
     object: z.literal("spend_report"), from: z.string(), to: z.string(), group_by: z.string(), total_cost: z.number(),
     data: z.array(z.object({

@@ -62,6 +62,14 @@ describe("the OpenAPI document", () => {
     ]);
   });
 
+  test("names everything that an answer may be sent as", () => {
+    const typesOf = (path: string, method: string): string[] =>
+      Object.keys(Object(at(document, `paths.${path}.${method}.responses.200.content`)));
+    expect(typesOf("/chat/completions", "post")).toEqual(["application/json", "text/event-stream"]);
+    expect(typesOf("/analytics/spend", "get")).toEqual(["application/json", "text/csv"]);
+    expect(typesOf("/credits", "get")).toEqual(["application/json"]);
+  });
+
   test("has every endpoint of the table, and nothing else", () => {
     const table = endpoints.map(
       ({ method, path }) => `${method.toLowerCase()} ${path.replace(/:(\w+)/g, "{$1}")}`,
