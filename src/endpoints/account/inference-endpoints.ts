@@ -4,7 +4,7 @@
  */
 export const inferenceEndpoints: readonly string[] = [
   "/chat/completions", "/messages", "/messages/count_tokens", "/responses", "/responses/compact", "/responses/:id", "/responses/:id/cancel",
-  "/responses/:id/input_items", "/embeddings", "/rerank", "/v2/rerank", "/moderations", "/decisions", "/systemone",
+  "/responses/:id/input_items", "/embeddings", "/v2/embed", "/rerank", "/v2/rerank", "/moderations", "/decisions", "/systemone",
   "/ocr/extract", "/documents/parse",
   "/routing/explain", "/models", "/models/count", "/models/:owner/:model", "/models/:id",
   "/models/:owner/:model/routing-preview", "/models/:owner/:model/metrics", "/models/:owner/:model/privacy",

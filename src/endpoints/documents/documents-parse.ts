@@ -46,8 +46,13 @@ export const documentsParse = defineEndpoint<Dependencies>({
   query: z.object({
     wait_seconds: z.string().regex(/^\d{1,2}$/).optional().describe("0 to 60; how long to hold the request until the job is done."),
   }),
+  headers: z.object({
+    "Idempotency-Key": z.string().min(1).max(255).optional().describe("The same key is the same job; with another body it is a conflict."),
+  }),
+  answerHeaders: { [pagesHeader]: "Pages of the document, where they are known." },
   rawBody: bodySchema,
-  response: z.union([z.looseObject({ result_type: z.string(), document: z.looseObject({ page_count: z.int() }) }), jobSchema]),
+  response: z.looseObject({ result_type: z.string(), document: z.looseObject({ page_count: z.int() }) }),
+  accepted: jobSchema,
   encodeError: encodeContractError,
   async handle(context, { documents: { jobs } }) {
     const request = await readParseRequest(context);

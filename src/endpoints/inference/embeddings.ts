@@ -1,82 +1,50 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { execute } from "../../inference/execute.ts";
-import { modelFor } from "../../inference/plan-call.ts";
-import type { KeptAnswer } from "../../inference/surfaces/embeddings/answer-cache.ts";
-import { cacheKeyOf, readCachePolicy } from "../../inference/surfaces/embeddings/cache-policy.ts";
-import { embeddingTokens, readEmbeddingRequest } from "../../inference/surfaces/embeddings/embedding-request.ts";
-import { assertEmbeds, embeddingsCall } from "../../inference/surfaces/embeddings/embeddings-call.ts";
-import { keptAnswerOf, keptText } from "../../inference/surfaces/embeddings/kept-text.ts";
-import { sortOfStrategy } from "../../inference/surfaces/embeddings/routing-strategy.ts";
-import { assert } from "../../platform/lib/assert.ts";
+import { readCohereEmbedRequest } from "../../inference/surfaces/embeddings/cohere-embed-request.ts";
+import { readEmbeddingRequest } from "../../inference/surfaces/embeddings/embedding-request.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { wholeResponse, wholeText } from "./answer-call.ts";
-import { callOrigin } from "./call-origin.ts";
-import { rateClassOf } from "./rate-class.ts";
+import { answerEmbeddings } from "./answer-embeddings.ts";
 import { inferenceBodyBytesMax } from "./read-call.ts";
-import { readSurfaceBody } from "./read-surface-body.ts";
-import { surfaceErrors, unreachable } from "./surface-errors.ts";
+import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
-const idPrefix = "embd-";
-const headers = {
-  cacheStatus: brandHeader("Cache-Status"), model: brandHeader("Model"), upstreamModel: brandHeader("Upstream-Model"),
-  provider: brandHeader("Provider"),
-};
+const names = {
+  names: { ...unreachable, bad_request: "invalid_request_error" },
+  types: { insufficient_balance: "insufficient_credits" },
+} as const;
 
-const withStatus = (response: Response, status: "HIT" | "MISS" | "BYPASS"): Response => {
-  response.headers.set(headers.cacheStatus, status);
-  return response;
-};
+const headers = z.object({
+  "gw-cache-ttl": z.string().regex(/^\d+$/).optional().describe("Seconds for which the answer is kept; 3600 unless sent, 0 keeps nothing."),
+  "gw-skip-cache": z.enum(["true", "false"]).optional().describe("`true` passes the cache by, to read and to write."),
+  "gw-cache-key": z.string().max(1_024).optional().describe("Stands for the input and the other fields in the cache's key."),
+  "X-Routing-Strategy": z.enum(["cheapest", "fastest", "most-available"]).optional(),
+  "x-session-id": z.string().max(256).optional().describe("A session's requests stay with one provider; `session_id` in the body wins."),
+});
 
-/** A kept answer under an id of its own; nobody was asked for it, so no provider is named. */
-const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Response =>
-  new Response(keptText(idPrefix + context.traceId, tail), { headers: {
-    ...context.headers, "content-type": "application/json", [headers.model]: model, [headers.upstreamModel]: upstreamModel,
-  } });
-
-async function embed(context: RequestContext, dependencies: Dependencies): Promise<Response> {
-  const { counters, inference, embeddingCache: cache } = dependencies;
-  const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
-  const request = readEmbeddingRequest(body);
-  const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
-  const policy = readCachePolicy(context.request.headers);
-  const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
-  const serve = async () => {
-    const origin = await callOrigin(context, { idPrefix, body, counters, estimateTokens: () => embeddingTokens(request.inputs) });
-    const call = embeddingsCall(origin, { text, body, request, sort });
-    const served = await execute(inference, call);
-    assert(served.kind === "whole", "embeddings are not streamed");
-    return { served, response: wholeResponse(context, { served, call, text: wholeText(served, call) }) };
-  };
-  if (policy === undefined) return withStatus((await serve()).response, "BYPASS");
-  const key = cacheKeyOf(request, {
-    workspaceId: caller.workspace.id, modelId: model.id, ownKey: policy.ownKey,
-    providers: [body["provider"] ?? null, context.request.headers.get(headers.provider)],
-  });
-  let own: Response | undefined;
-  const answer = await cache.answer(key, { ttlSeconds: policy.ttlSeconds, make: async () => {
-    const { served, response } = await serve();
-    own = response;
-    return keptAnswerOf(served);
-  } });
-  return own === undefined ? withStatus(keptResponse(context, answer), "HIT") : withStatus(own, "MISS");
-}
-
-/** Vectors of texts (contract: `POST /embeddings`). */
-export const embeddings = defineEndpoint<Dependencies>({
+const shared = {
   method: "POST",
-  path: "/embeddings",
-  base: "api",
   access: { llmKey: true },
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
+  tag: "Inference",
+  headers,
+  answerHeaders: { [brandHeader("Cache-Status")]: "HIT, MISS or BYPASS." },
+} as const;
+
+const usage = z.looseObject({
+  prompt_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional(),
+  prompt_tokens_details: z.record(z.string(), z.int()).optional(),
+});
+
+/** Vectors of texts (contract: `POST /embeddings`). */
+export const embeddings = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/embeddings",
+  base: "api",
   summary: "Turn texts into vectors.",
   description: "OpenAI's dialect on every embedding model. Answers are kept for an hour (`gw-cache-ttl` in seconds; `gw-skip-cache: true` "
     + "passes the cache by; `gw-cache-key` stands for the input) within the workspace, and a kept answer is not billed; "
     + "`X-Service-Cache-Status` says HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
-  tag: "Inference",
   rawBody: z.looseObject({
     model: z.string(),
     input: z.union([z.string(), z.array(z.union([z.string(), z.int(), z.array(z.int()), z.looseObject({})])).min(1)]),
@@ -86,14 +54,32 @@ export const embeddings = defineEndpoint<Dependencies>({
   response: z.looseObject({
     id: z.string(), object: z.literal("list"), model: z.string(),
     data: z.array(z.looseObject({ object: z.literal("embedding"), index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) })),
-    usage: z.looseObject({
-      prompt_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional(),
-      prompt_tokens_details: z.record(z.string(), z.int()).optional(),
-    }),
+    usage,
   }),
-  encodeError: surfaceErrors({
-    names: { ...unreachable, bad_request: "invalid_request_error" },
-    types: { insufficient_balance: "insufficient_credits" },
+  encodeError: surfaceErrors(names),
+  handle: (context, dependencies) => answerEmbeddings(context, { read: readEmbeddingRequest, dependencies }),
+});
+
+const vectors = z.object({ float: z.array(z.array(z.number())).optional(), base64: z.array(z.string()).optional() });
+
+/** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/embed */
+export const cohereEmbedPath = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/v2/embed",
+  base: "root",
+  summary: "Turn texts and pictures into vectors, in the dialect and under the path of Cohere's clients.",
+  description: "As `POST /embeddings`, on every embedding model, whichever dialect its provider speaks. One of `texts`, `images` and "
+    + "`inputs` is sent; `embedding_types` are float and base64. `X-Service-Translation-Loss` names what the provider has no field for.",
+  rawBody: z.looseObject({
+    model: z.string(), texts: z.array(z.string()).min(1).optional(), images: z.array(z.string()).min(1).optional(),
+    inputs: z.array(z.looseObject({ content: z.array(z.looseObject({ type: z.string() })) })).min(1).optional(),
+    input_type: z.string().optional(), embedding_types: z.array(z.enum(["float", "base64"])).min(1).optional(),
+    output_dimension: z.int().min(1).optional(), truncate: z.string().optional(), max_tokens: z.int().optional(),
   }),
-  handle: embed,
+  response: z.looseObject({
+    id: z.string(), response_type: z.literal("embeddings_by_type"), embeddings: vectors, texts: z.array(z.string()),
+    meta: z.looseObject({ billed_units: z.looseObject({ input_tokens: z.int() }) }), usage,
+  }),
+  encodeError: cohereErrors(names),
+  handle: (context, dependencies) => answerEmbeddings(context, { read: readCohereEmbedRequest, dependencies }),
 });

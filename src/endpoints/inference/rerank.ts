@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type Endpoint } from "../../http/endpoint.ts";
 import { expectedTokens, rerankCall } from "../../inference/surfaces/rerank/rerank-call.ts";
 import { readRerankRequest } from "../../inference/surfaces/rerank/rerank-request.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -8,15 +8,18 @@ import { callOrigin } from "./call-origin.ts";
 import { rateClassOf } from "./rate-class.ts";
 import { inferenceBodyBytesMax } from "./read-call.ts";
 import { readSurfaceBody } from "./read-surface-body.ts";
-import { surfaceErrors, unreachable } from "./surface-errors.ts";
+import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
-const endpointAt = (place: { path: string; base: "api" | "root"; summary: string }) => defineEndpoint<Dependencies>({
+type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeError">;
+
+const names = { names: { ...unreachable, bad_request: "invalid_request" } } as const;
+
+const endpointAt = (place: Place) => defineEndpoint<Dependencies>({
   method: "POST",
   ...place,
   access: { llmKey: true },
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Rank documents by how well they fit a query.",
   description: "At most 1,000 documents. Billed by the tokens of the query and all documents, at four characters a token; a search unit "
     + "that the provider reports bills at least 1,000 tokens.",
   tag: "Inference",
@@ -32,7 +35,6 @@ const endpointAt = (place: { path: string; base: "api" | "root"; summary: string
     })),
     usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int(), search_units: z.number().optional(), cost: z.number() }),
   }),
-  encodeError: surfaceErrors({ names: { ...unreachable, bad_request: "invalid_request" } }),
   async handle(context, dependencies) {
     const { counters } = dependencies;
     const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
@@ -43,9 +45,11 @@ const endpointAt = (place: { path: string; base: "api" | "root"; summary: string
 });
 
 /** Documents in the order in which they fit a query (contract: `POST /rerank`). */
-export const rerank = endpointAt({ path: "/rerank", base: "api", summary: "Rerank documents by how well they fit a query." });
+export const rerank = endpointAt({
+  path: "/rerank", base: "api", summary: "Rerank documents by how well they fit a query.", encodeError: surfaceErrors(names),
+});
 
 /** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/rerank */
 export const cohereRerankPath = endpointAt({
-  path: "/v2/rerank", base: "root", summary: "Rerank documents, under the path of Cohere's clients.",
+  path: "/v2/rerank", base: "root", summary: "Rerank documents, under the path of Cohere's clients.", encodeError: cohereErrors(names),
 });

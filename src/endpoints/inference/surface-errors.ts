@@ -25,5 +25,11 @@ export const surfaceErrors = ({ names, types = {} }: SurfaceErrorNames): ErrorEn
   return encodeContractError(same ? error : renamed(error, code, type === undefined ? {} : { type }), context);
 };
 
+/** The same for Cohere's clients, which read a message beside the envelope. Source: https://docs.cohere.com/reference/errors */
+export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
+  const encode = surfaceErrors(names);
+  return (error, context) => ({ ...encode(error, context), message: error.message });
+}
+
 /** Providers that cannot be reached or whose answer is cut: other surfaces than chat know one name for both. */
 export const unreachable = { bad_gateway: "upstream_error", empty_stream: "upstream_error" } as const;

@@ -77,6 +77,20 @@ describe("AI SDK", () => {
     expect(many.usage.tokens).toBe(4);
   });
 
+  test("Cohere's provider at /v2: embed and embedMany", async () => {
+    const model = createCohere({ baseURL: `${gateway.origin}/v2`, apiKey: testLlmKey }).embedding(embeddingModel);
+    const providerOptions = { cohere: { outputDimension: 256 as const, inputType: "search_document" as const } };
+    const { embedding } = await embed({ model, value: "one two", providerOptions, maxRetries: 0 });
+    const { embeddings, usage } = await embedMany({ model, values: ["one two", "three"], providerOptions, maxRetries: 0 });
+    const asked = { model: embeddingModel, input: ["one two", "three"], dimensions: 256 };
+    const { data } = await (await gateway.post("/embeddings", asked)).json() as { data: { embedding: number[] }[] };
+    expect([embeddings, usage.tokens]).toEqual([data.map((entry) => entry.embedding), 4]);
+    expect(embedding).toEqual(embeddings[0] as number[]);
+    const unknown = createCohere({ baseURL: `${gateway.origin}/v2`, apiKey: testLlmKey }).embedding("sandbox/none");
+    const error = await failureOf(() => embed({ model: unknown, value: "x", maxRetries: 0 }));
+    expect(error).toMatchObject({ statusCode: 404, message: expect.stringContaining("sandbox/none"), isRetryable: false });
+  });
+
   /** Cohere's provider under each base: it puts `/rerank` behind whatever it is given, as the contract has it. */
   const reranking = (base: string) => createCohere({ baseURL: gateway.origin + base, apiKey: testLlmKey }).reranking(rerankModel);
 
@@ -111,6 +125,17 @@ test("LangChain: embedQuery and embedDocuments", async () => {
 describe("cohere-ai", () => {
   const client = (token = testLlmKey) => new CohereClientV2({ environment: gateway.origin, token });
 
+  test("embed, in both formats", async () => {
+    const { id, embeddings, texts, meta } = await client().embed({
+      model: embeddingModel, inputType: "search_document", texts: ["one two", "three"], embeddingTypes: ["float", "base64"],
+      outputDimension: 4,
+    }, { maxRetries: 0 });
+    const floats = (text: string) => [...new Float32Array(Uint8Array.from(Buffer.from(text, "base64")).buffer)];
+    const fromBase64 = (embeddings.base64 ?? []).map(floats);
+    expect([embeddings.float?.map(rounded), fromBase64.map(rounded)]).toEqual([expected, expected]);
+    expect([id.startsWith("embd-"), texts, meta?.billedUnits?.inputTokens]).toEqual([true, ["one two", "three"], 4]);
+  });
+
   test("rerank", async () => {
     const { results } = await client().rerank(
       { model: rerankModel, query: "cat food", documents: ["dog", "food for a cat", "cat"], topN: 2 }, { maxRetries: 0 }
@@ -127,5 +152,9 @@ describe("cohere-ai", () => {
       () => client("sk-svc-v1-nobody").rerank({ model: rerankModel, query: "q", documents: ["d"] }, { maxRetries: 0 })
     );
     expect(stranger).toMatchObject({ statusCode: 401 });
+    const strange = await failureOf(() => client().embed(
+      { model: embeddingModel, inputType: "search_query", texts: ["x"], embeddingTypes: ["int8"] }, { maxRetries: 0 },
+    ));
+    expect(strange).toMatchObject({ statusCode: 400, body: { error: { code: "invalid_request_error", param: "embedding_types" } } });
   });
 });

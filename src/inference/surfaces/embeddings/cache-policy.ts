@@ -1,4 +1,5 @@
 import { GatewayError } from "../../../platform/lib/errors.ts";
+import type { Fields } from "../read-fields.ts";
 import type { EmbeddingRequest } from "./embedding-request.ts";
 
 /** How long an answer is kept when the request does not say, in seconds. */
@@ -46,9 +47,12 @@ export interface CacheScope {
  * format in it, so that a key of the caller's own never yields vectors of another model.
  */
 export function cacheKeyOf(
-  { inputs, dimensions, format, rest }: EmbeddingRequest, { workspaceId, modelId, providers, ownKey }: CacheScope,
+  { inputs, dimensions, format, rest, cohere }: EmbeddingRequest, { workspaceId, modelId, providers, ownKey }: CacheScope,
 ): string {
-  const about = ownKey ?? [inputs, Object.entries(rest).sort(([left], [right]) => (left < right ? -1 : 1)), providers];
-  const text = JSON.stringify([modelId, dimensions ?? null, format, typeof about === "string", about]);
+  const about = ownKey ?? [inputs, sorted(rest), providers, ...(cohere === undefined ? [] : [sorted(cohere.fields)])];
+  const text = JSON.stringify([modelId, dimensions ?? null, cohere?.formats ?? format, typeof about === "string", about]);
   return `${workspaceId} ${new Bun.CryptoHasher("sha256").update(text).digest("base64url")}`;
 }
+
+/** Members in an order that does not depend on how they were written. */
+const sorted = (fields: Fields): [string, unknown][] => Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));

@@ -11,8 +11,9 @@ const inputTypes: Readonly<Record<string, string>> = { query: "search_query", do
 /** Cohere's `POST /v2/embed`. Source: https://docs.cohere.com/reference/embed */
 export const cohereEmbed: EmbeddingDialect = {
   inputsMax: 96,
-  encode({ upstreamModel, inputs, format, dimensions, rest }) {
-    const { input_type: type = "document", ...more } = rest;
+  says: ["input_type", "truncate", "max_tokens", "priority"],
+  encode({ upstreamModel, inputs, format, dimensions, rest, cohere }) {
+    const { input_type: type = "document", ...more } = { ...rest, ...cohere };
     return withoutUndefined<Record<string, unknown>>({
       ...more, model: upstreamModel, ...wireInputs(inputs),
       // Demanded of every request since the third generation of its models.

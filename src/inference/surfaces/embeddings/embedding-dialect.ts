@@ -14,6 +14,8 @@ export interface EmbeddingBatch {
   dimensions: number | undefined;
   user: string | undefined;
   rest: Fields;
+  /** What Cohere's clients say beyond OpenAI's; empty for others. */
+  cohere: Fields;
 }
 
 /** Kinds of input that the contract's `prompt_tokens_details` tells apart. */
@@ -34,6 +36,8 @@ export interface EmbeddingPart {
 export interface EmbeddingDialect {
   /** Inputs that one request may have. */
   inputsMax: number;
+  /** Fields of Cohere's clients that it can say. */
+  says?: readonly string[];
   /** Throws `invalid_request_error` for inputs that it cannot say. */
   encode(batch: EmbeddingBatch): Record<string, unknown>;
   /** Undefined when the body is no answer of the dialect. */

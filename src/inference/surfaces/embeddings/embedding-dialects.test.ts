@@ -14,6 +14,7 @@ const dialects: Record<string, EmbeddingDialect> = {
 
 const batch = (changes: Partial<EmbeddingBatch> = {}): EmbeddingBatch => ({
   upstreamModel: "m", inputs: ["one", "two"], format: "float", formatNamed: false, dimensions: undefined, user: undefined, rest: {},
+  cohere: {},
   ...changes,
 });
 

@@ -22,6 +22,18 @@ export interface EmbeddingRequest {
   user: string | undefined;
   /** Fields that the contract does not have; they are sent upstream as they are. */
   rest: Fields;
+  /** Set where a client of Cohere's asks. */
+  cohere?: CohereWishes;
+}
+
+/** What Cohere's clients ask beyond OpenAI's, and in which form they read the answer. */
+export interface CohereWishes {
+  /** Formats that the answer has, at least one. */
+  formats: readonly VectorFormat[];
+  /** Fields that other vendors lack or spell otherwise: `input_type`, `truncate`, `max_tokens`, `priority`. */
+  fields: Fields;
+  /** The texts, which the answer repeats. */
+  texts: readonly string[] | undefined;
 }
 
 const known: ReadonlySet<string> = new Set([

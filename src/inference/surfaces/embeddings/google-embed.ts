@@ -4,6 +4,7 @@ import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../total-tokens.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart, type Modality } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
+import { searchSideOf } from "./search-side.ts";
 
 /** What other vendors call the two sides of a search. */
 const taskTypes: Readonly<Record<string, string>> = { query: "RETRIEVAL_QUERY", document: "RETRIEVAL_DOCUMENT" };
@@ -15,8 +16,9 @@ const modalityNames: Readonly<Record<string, Modality>> = {
 /** The Gemini API's `models/{model}:batchEmbedContents`. Source: https://ai.google.dev/api/embeddings */
 export const googleEmbed: EmbeddingDialect = {
   inputsMax: 100,
-  encode({ upstreamModel, inputs, dimensions, rest }) {
-    const { input_type: type, ...more } = rest;
+  says: ["input_type"],
+  encode({ upstreamModel, inputs, dimensions, rest, cohere }) {
+    const { input_type: type = searchSideOf(cohere), ...more } = rest;
     return {
       requests: inputs.map((input) => withoutUndefined<Record<string, unknown>>({
         taskType: typeof type === "string" ? taskTypes[type] ?? type : undefined,

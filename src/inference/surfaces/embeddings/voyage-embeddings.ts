@@ -3,14 +3,16 @@ import { fieldsOf } from "../read-fields.ts";
 import { inputTokensOf } from "../total-tokens.ts";
 import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
 import { unsayable } from "./embedding-request.ts";
+import { searchSideOf } from "./search-side.ts";
 
 /** Voyage's `POST /embeddings`. Source: https://docs.voyageai.com/reference/embeddings-api */
 export const voyageEmbeddings: EmbeddingDialect = {
   inputsMax: 1_000,
-  encode({ upstreamModel, inputs, format, dimensions, rest }) {
+  says: ["input_type"],
+  encode({ upstreamModel, inputs, format, dimensions, rest, cohere }) {
     if (!inputs.every((input) => typeof input === "string")) throw unsayable("anything but texts");
     return withoutUndefined<Record<string, unknown>>({
-      ...rest, model: upstreamModel, input: inputs, output_dimension: dimensions,
+      input_type: searchSideOf(cohere), ...rest, model: upstreamModel, input: inputs, output_dimension: dimensions,
       // Numbers are what comes unasked; their name is refused.
       encoding_format: format === "base64" ? format : undefined,
     });

@@ -1,0 +1,65 @@
+import type { RequestContext } from "../../http/request-context.ts";
+import { execute } from "../../inference/execute.ts";
+import { modelFor } from "../../inference/plan-call.ts";
+import type { Fields } from "../../inference/surfaces/read-fields.ts";
+import type { KeptAnswer } from "../../inference/surfaces/embeddings/answer-cache.ts";
+import { cacheKeyOf, readCachePolicy } from "../../inference/surfaces/embeddings/cache-policy.ts";
+import { embeddingTokens, type EmbeddingRequest } from "../../inference/surfaces/embeddings/embedding-request.ts";
+import { assertEmbeds, embeddingsCall } from "../../inference/surfaces/embeddings/embeddings-call.ts";
+import { keptAnswerOf, keptText } from "../../inference/surfaces/embeddings/kept-text.ts";
+import { sortOfStrategy } from "../../inference/surfaces/embeddings/routing-strategy.ts";
+import { assert } from "../../platform/lib/assert.ts";
+import { brandHeader } from "../../platform/lib/brand.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { wholeResponse, wholeText } from "./answer-call.ts";
+import { callOrigin } from "./call-origin.ts";
+import { rateClassOf } from "./rate-class.ts";
+import { readSurfaceBody } from "./read-surface-body.ts";
+
+const idPrefix = "embd-";
+const headers = {
+  cacheStatus: brandHeader("Cache-Status"), model: brandHeader("Model"), upstreamModel: brandHeader("Upstream-Model"),
+  provider: brandHeader("Provider"),
+};
+
+const withStatus = (response: Response, status: "HIT" | "MISS" | "BYPASS"): Response => {
+  response.headers.set(headers.cacheStatus, status);
+  return response;
+};
+
+/** A kept answer under an id of its own; nobody was asked for it, so no provider is named. */
+const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Response =>
+  new Response(keptText(idPrefix + context.traceId, tail), { headers: {
+    ...context.headers, "content-type": "application/json", [headers.model]: model, [headers.upstreamModel]: upstreamModel,
+  } });
+
+/** Answers a request for embeddings, from the cache where it may; `read` knows its dialect. Throws `GatewayError`. */
+export async function answerEmbeddings(
+  context: RequestContext, { read, dependencies }: { read(body: Fields): EmbeddingRequest; dependencies: Dependencies },
+): Promise<Response> {
+  const { counters, inference, embeddingCache: cache } = dependencies;
+  const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
+  const request = read(body);
+  const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
+  const policy = readCachePolicy(context.request.headers);
+  const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
+  const serve = async () => {
+    const origin = await callOrigin(context, { idPrefix, body, counters, estimateTokens: () => embeddingTokens(request.inputs) });
+    const call = embeddingsCall(origin, { text, body, request, sort });
+    const served = await execute(inference, call);
+    assert(served.kind === "whole", "embeddings are not streamed");
+    return { served, response: wholeResponse(context, { served, call, text: wholeText(served, call) }) };
+  };
+  if (policy === undefined) return withStatus((await serve()).response, "BYPASS");
+  const key = cacheKeyOf(request, {
+    workspaceId: caller.workspace.id, modelId: model.id, ownKey: policy.ownKey,
+    providers: [body["provider"] ?? null, context.request.headers.get(headers.provider)],
+  });
+  let own: Response | undefined;
+  const answer = await cache.answer(key, { ttlSeconds: policy.ttlSeconds, make: async () => {
+    const { served, response } = await serve();
+    own = response;
+    return keptAnswerOf(served);
+  } });
+  return own === undefined ? withStatus(keptResponse(context, answer), "HIT") : withStatus(own, "MISS");
+}
