@@ -45,7 +45,7 @@ import { cancelStoredResponse, deleteStoredResponse, getStoredResponse } from ".
 import { compactResponse } from "./inference/compact-response.ts";
 import { countMessageTokens } from "./inference/count-tokens.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
-import { embeddings } from "./inference/embeddings.ts";
+import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { messages } from "./inference/messages.ts";
 import { moderations } from "./inference/moderations.ts";
@@ -64,7 +64,7 @@ import { healthz, metrics, readyz } from "./ops/liveness.ts";
 export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Inference
   chatCompletions, messages, countMessageTokens, responses, compactResponse, explainRouting,
-  embeddings, rerank, cohereRerankPath, moderations, decisions, systemOne, ocrExtract, documentsParse,
+  embeddings, cohereEmbedPath, rerank, cohereRerankPath, moderations, decisions, systemOne, ocrExtract, documentsParse,
   getStoredResponse, deleteStoredResponse, cancelStoredResponse, listInputItems,
   // Catalog
   listModels, countModels, getModel, getModelByEncodedId, listProviders, providerLogo,

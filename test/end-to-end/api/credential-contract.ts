@@ -29,6 +29,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /routing/explain": { llm: true, accepted: 400 },
   "POST /responses": { llm: true, accepted: 400 },
   "POST /embeddings": { llm: true, accepted: 400 },
+  "POST /v2/embed": { llm: true, accepted: 400, base: "root" },
   "POST /rerank": { llm: true, accepted: 400 },
   "POST /v2/rerank": { llm: true, accepted: 400, base: "root" },
   "POST /moderations": { llm: true, accepted: 400 },
