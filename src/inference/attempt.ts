@@ -94,7 +94,8 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
 export async function readWhole(response: UpstreamResponse, interpretation: Interpretation): Promise<Whole> {
   const { status } = response;
   try {
-    const judged = judgeText(await response.readText(wholeAnswerBytesMax), { interpretation, status });
+    const text = response.takeText?.(wholeAnswerBytesMax) ?? await response.readText(wholeAnswerBytesMax);
+    const judged = judgeText(text, { interpretation, status });
     return judged.ok ? judged : { ok: false, failure: inWordsOf(interpretation, judged.failure) };
   } catch (error) {
     response.abort();

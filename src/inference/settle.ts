@@ -1,9 +1,9 @@
+import type { ProviderKeys } from "../account/byok/provider-keys.ts";
 import { balanceOf } from "../account/ledger/account-book.ts";
 import { chargeFor, effectivePrice, type PriceRow, type PriceVector } from "../account/ledger/price.ts";
 import type { PostedCharge } from "../account/ledger/ledger.ts";
 import { generationRow, type AttemptRecord, type GenerationDetail, type GenerationRecord } from "../insights/generation-record.ts";
 import { usageAdds } from "../insights/usage-rollup.ts";
-import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { usdPerMillionText } from "../platform/lib/money.ts";
 import type { Loss } from "./canonical/loss.ts";
@@ -40,25 +40,9 @@ export interface Settled extends PostedCharge {
   settledMs: number;
 }
 
-/** What a settlement counts of the provider key that served, at list price; nothing where it was the platform's credential. */
-function keyPosting({ providerKeys }: InferenceDependencies, { candidate, call, metered }: Settlement) {
-  const { credential, route: { price } } = candidate;
-  const listedNano = credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage);
-  let counted: ReturnType<typeof providerKeys.settle> | undefined;
-  return {
-    listedNano,
-    /** What counts against limits that include callers' own keys. */
-    byokNano: credential?.source === "own_byok" ? listedNano : 0n,
-    /** Counts it now; the rows are to be committed with the record. */
-    count(): CommitUnit["adds"] {
-      if (credential === undefined) return [];
-      counted = providerKeys.settle(call.generationId, credential, listedNano);
-      return counted.adds;
-    },
-    /** Takes back what the database refused. */
-    undo: (): void => counted?.undo(),
-  };
-}
+/** What a provider key that served paid, at list price; nothing where it was the platform's credential. */
+const listedNanoOf = ({ candidate: { credential, route: { price } }, metered }: Settlement): bigint =>
+  (credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage));
 
 /**
  * Prices the usage, charges the hold and writes the record in one commit. Settles when the charge is
@@ -70,48 +54,74 @@ export async function settle(deps: InferenceDependencies, settlement: Settlement
   const free = call.unbilled === true || isFree(candidate);
   const price = candidate.route.price;
   const amountNano = free || price === undefined ? 0n : chargeFor(price, metered.usage);
-  const key = keyPosting(deps, settlement);
-  let record: GenerationRecord | undefined;
-  let balanceAfterNano = balanceOf(deps.ledger.book.workspace(call.caller.workspace.id));
-  const posting = deps.ledger.post({
-    holdId: call.generationId,
-    amountNano,
-    byokNano: key.byokNano,
-    alongside: (posted) => {
-      record = generationRecord(deps, { settlement, posted, price });
-      balanceAfterNano = posted.balanceAfterNano;
-      return { inserts: [generationRow(record)], adds: [...usageAdds(record), ...key.count()] };
-    },
-  });
-  posting.catch(() => key.undo());
-  if (amountNano > 0n || key.listedNano > 0n) await awaitPosting(posting, { deps, call });
-  else posting.catch((error: unknown) => deps.observer.settlementFailed(error, call.generationId));
+  const listedNano = listedNanoOf(settlement);
+  const posting = post(deps, { settlement, amountNano, listedNano });
+  if (amountNano > 0n || listedNano > 0n || posting.record === undefined) {
+    try {
+      await posting.durable;
+    } catch (error) {
+      throw refused(error, { deps, call });
+    }
+  } else posting.durable.catch((error: unknown) => deps.observer.settlementFailed(error, call.generationId));
   const settledMs = deps.clock.monotonicMs();
+  const { record, posted } = posting;
   if (record !== undefined) {
-    deps.observer.settled(record, { ...settlement.timing, settledMs });
+    const { startedMs, firstSendMs, firstContentMs, upstreamEndMs } = settlement.timing;
+    deps.observer.settled(record, { startedMs, firstSendMs, firstContentMs, upstreamEndMs, settledMs });
     call.tokensUsed?.(record.promptTokens + record.completionTokens);
   }
-  const chargedNano = record?.costNanoUsd ?? 0n;
+  const chargedNano = posted?.chargedNano ?? 0n;
   return {
     free, settledMs, chargedNano, isByok: candidate.credential?.source === "own_byok",
     uncollectedNano: amountNano - chargedNano,
-    heldNano: BigInt(record?.detail.holdNanoUsd ?? 0),
-    balanceAfterNano,
+    heldNano: posted?.heldNano ?? 0n,
+    balanceAfterNano: posted?.balanceAfterNano ?? balanceOf(deps.ledger.book.workspace(call.caller.workspace.id)),
   };
 }
 
-async function awaitPosting(
-  posting: Promise<unknown>,
-  { deps, call }: { deps: InferenceDependencies; call: InferenceCall },
-): Promise<void> {
-  try {
-    await posting;
-  } catch (error) {
-    deps.observer.settlementFailed(error, call.generationId);
-    throw new GatewayError("service_unavailable", "The charge could not be recorded, so nothing was charged. Try again.", {
-      retryAfterSeconds: 1, cause: error,
-    });
-  }
+/** A charge on its way to the disk. */
+interface Posting {
+  /** What was charged, and its record, as soon as the ledger knows; undefined where the hold was settled before. */
+  posted: PostedCharge | undefined;
+  record: GenerationRecord | undefined;
+  durable: Promise<unknown>;
+}
+
+/** Charges the hold, and hands charge, record and what counts them to the database. */
+function post(
+  deps: InferenceDependencies,
+  { settlement, amountNano, listedNano }: { settlement: Settlement; amountNano: bigint; listedNano: bigint },
+): Posting {
+  const { candidate: { credential, route: { price } }, call: { generationId } } = settlement;
+  const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
+  let counted: ReturnType<ProviderKeys["settle"]> | undefined;
+  posting.durable = deps.ledger.post({
+    holdId: generationId,
+    amountNano,
+    // What counts against limits that include callers' own keys.
+    byokNano: credential?.source === "own_byok" ? listedNano : 0n,
+    alongside: (posted) => {
+      const record = generationRecord(deps, { settlement, posted, price });
+      posting.posted = posted;
+      posting.record = record;
+      const adds = usageAdds(record);
+      if (credential === undefined) return { inserts: [generationRow(record)], adds };
+      counted = deps.providerKeys.settle(generationId, credential, listedNano);
+      return { inserts: [generationRow(record)], adds: [...adds, ...counted.adds] };
+    },
+  });
+  // What the database refuses, the key gets back.
+  if (credential !== undefined) posting.durable.catch(() => counted?.undo());
+  return posting;
+}
+
+const settledBefore: Promise<void> = Promise.resolve();
+
+function refused(cause: unknown, { deps, call }: { deps: InferenceDependencies; call: InferenceCall }): GatewayError {
+  deps.observer.settlementFailed(cause, call.generationId);
+  return new GatewayError("service_unavailable", "The charge could not be recorded, so nothing was charged. Try again.", {
+    retryAfterSeconds: 1, cause,
+  });
 }
 
 /** Texts of price vectors, which are the same objects for as long as a catalog lives. */
@@ -131,12 +141,6 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
 /** A provider's word as it is kept: short, and without characters that a database refuses (U+0000 on Postgres). */
 const keptText = (text: string | null): string | null =>
   (text === null || (text.length <= 200 && !/\p{Cc}/u.test(text)) ? text : text.slice(0, 200).replace(/\p{Cc}/gu, ""));
-
-/** Whose key served; of donated ones nothing else is told. */
-function credentialDetail({ candidate: { credential } }: Settlement): Pick<GenerationDetail, "credentialSource" | "providerKeyId"> {
-  if (credential === undefined) return {};
-  return { credentialSource: credential.source, ...(credential.source === "own_byok" && { providerKeyId: credential.key.id }) };
-}
 
 function generationRecord(
   deps: InferenceDependencies,
@@ -165,23 +169,37 @@ function generationRecord(
     latencyMs: Math.round(nowMs - timing.startedMs),
     attempts: settlement.attempts,
     firstTokenMs: timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
-    detail: {
-      usage: { ...metered.usage },
-      ...(metered.estimated ? { usageEstimated: true as const } : {}),
-      ...(metered.clamped ? { usageClamped: true as const } : {}),
-      ...(metered.providerCostUsd === undefined ? {} : { upstreamCostUsd: metered.providerCostUsd }),
-      priceVersion: price?.version ?? null,
-      price: priceText(price, promptTokens),
-      holdNanoUsd: String(posted.heldNano),
-      ...credentialDetail(settlement),
-      ...(posted.uncollectedNano > 0n ? { uncollectedNanoUsd: String(posted.uncollectedNano) } : {}),
-      ...(settlement.routing === undefined ? {} : { routing: settlement.routing }),
-      ...(settlement.losses.length === 0 ? {} : { translationLosses: settlement.losses.map(({ field, reason }) => ({ field, reason })) }),
-      ...(call.origin === undefined ? {} : { origin: call.origin }),
-      ...(call.appTitle === undefined ? {} : { appTitle: call.appTitle }),
-      ...(call.sessionId === undefined ? {} : { sessionId: call.sessionId }),
-      ...(call.traceParent === undefined ? {} : { traceParent: call.traceParent }),
-      ...(call.body["trace"] === undefined ? {} : { trace: call.body["trace"] }),
-    },
+    detail: detailOf(settlement, { price, promptTokens, posted }),
   };
+}
+
+/** What explains the charge: what every record has, then what few have. */
+function detailOf(
+  { call, candidate: { credential }, metered, routing, losses }: Settlement,
+  { price, promptTokens, posted }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
+): GenerationDetail {
+  const detail: GenerationDetail = {
+    usage: metered.usage as Record<string, number | undefined>,
+    priceVersion: price?.version ?? null,
+    price: priceText(price, promptTokens),
+    holdNanoUsd: String(posted.heldNano),
+  };
+  if (metered.estimated) detail.usageEstimated = true;
+  if (metered.clamped) detail.usageClamped = true;
+  if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;
+  if (credential !== undefined) {
+    // Of donated keys nothing else is told.
+    detail.credentialSource = credential.source;
+    if (credential.source === "own_byok") detail.providerKeyId = credential.key.id;
+  }
+  if (posted.uncollectedNano > 0n) detail.uncollectedNanoUsd = String(posted.uncollectedNano);
+  if (routing !== undefined) detail.routing = routing;
+  if (losses.length > 0) detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
+  if (call.origin !== undefined) detail.origin = call.origin;
+  if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
+  if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
+  if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
+  const { trace } = call.body;
+  if (trace !== undefined) detail.trace = trace;
+  return detail;
 }

@@ -1,5 +1,5 @@
 import { hourMs } from "../../platform/lib/clock.ts";
-import type { AddStatement, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { WorkspaceAccount } from "./account-book.ts";
 import { bucketAccount, keyByokAdd, keySpendAdd, operatorAccounts, transferRows } from "./transfer.ts";
 
@@ -16,8 +16,8 @@ const transferId = (chargeId: string, suffix: "m" | "t" | "u"): string => `txn_$
 /** Ids of all transfers that a charge can consist of. */
 export const chargeTransferIds = (chargeId: string): string[] => (["m", "t", "u"] as const).map((suffix) => transferId(chargeId, suffix));
 
-/** The rows that make a charge stand: a transfer for each bucket that paid, one for what stayed uncollected. */
-export function chargeRows(charge: {
+/** A charge as its rows need it. */
+interface ChargeFacts {
   chargeId: string;
   workspaceId: string;
   keyId: string;
@@ -25,29 +25,43 @@ export function chargeRows(charge: {
   posted: { chargedNano: bigint; uncollectedNano: bigint };
   byokNano: bigint;
   nowMs: number;
-}): { inserts: CommitUnit["inserts"][number][]; adds: { statement: AddStatement; key: (string | number)[]; sums: number[] }[] } {
-  const { chargeId, workspaceId, parts, posted, byokNano, nowMs } = charge;
-  const hour = Math.floor(nowMs / hourMs);
-  const movements = [
-    { suffix: "m", kind: "charge", from: bucketAccount(workspaceId, "monthly"), amountNano: parts.monthlyNano },
-    { suffix: "t", kind: "charge", from: bucketAccount(workspaceId, "topup"), amountNano: parts.topupNano },
-    { suffix: "u", kind: "uncollected", from: operatorAccounts.uncollected, amountNano: posted.uncollectedNano },
-  ] as const;
-  const inserts: CommitUnit["inserts"][number][] = [];
-  const adds: { statement: AddStatement; key: (string | number)[]; sums: number[] }[] = [{
-    statement: keySpendAdd,
-    key: [charge.keyId, workspaceId, hour],
-    sums: [Number(posted.chargedNano), 1],
-  }];
-  if (byokNano > 0n) adds.push({ statement: keyByokAdd, key: [charge.keyId, hour], sums: [Number(byokNano)] });
-  for (const { suffix, kind, from, amountNano } of movements) {
-    if (amountNano <= 0n) continue;
-    const rows = transferRows({
-      id: transferId(chargeId, suffix),
-      from, to: operatorAccounts.revenue, amountNano, kind, reference: chargeId, atMs: nowMs,
-    });
-    inserts.push(rows.insert);
-    adds.push(...rows.adds);
+}
+
+/** The rows that make a charge stand: a transfer for each bucket that paid, one for what stayed uncollected. */
+export function chargeRows(charge: ChargeFacts): CommitUnit {
+  const { workspaceId, keyId, parts, posted, byokNano } = charge;
+  const hour = Math.floor(charge.nowMs / hourMs);
+  const rows: Rows = {
+    inserts: [],
+    adds: [{ statement: keySpendAdd, key: [keyId, workspaceId, hour], sums: [Number(posted.chargedNano), 1] }],
+  };
+  if (byokNano > 0n) rows.adds.push({ statement: keyByokAdd, key: [keyId, hour], sums: [Number(byokNano)] });
+  const { monthlyNano, topupNano } = parts;
+  if (monthlyNano > 0n) {
+    move(rows, charge, { suffix: "m", kind: "charge", from: bucketAccount(workspaceId, "monthly"), amountNano: monthlyNano });
   }
-  return { inserts, adds };
+  if (topupNano > 0n) {
+    move(rows, charge, { suffix: "t", kind: "charge", from: bucketAccount(workspaceId, "topup"), amountNano: topupNano });
+  }
+  const { uncollectedNano } = posted;
+  if (uncollectedNano > 0n) {
+    move(rows, charge, { suffix: "u", kind: "uncollected", from: operatorAccounts.uncollected, amountNano: uncollectedNano });
+  }
+  return rows;
+}
+
+interface Rows {
+  inserts: CommitUnit["inserts"][number][];
+  adds: CommitUnit["adds"][number][];
+}
+
+function move(
+  rows: Rows, { chargeId, nowMs }: ChargeFacts,
+  { suffix, kind, from, amountNano }: { suffix: "m" | "t" | "u"; kind: "charge" | "uncollected"; from: string; amountNano: bigint },
+): void {
+  const { insert, adds } = transferRows({
+    id: transferId(chargeId, suffix), from, to: operatorAccounts.revenue, amountNano, kind, reference: chargeId, atMs: nowMs,
+  });
+  rows.inserts.push(insert);
+  for (const add of adds) rows.adds.push(add);
 }

@@ -1,7 +1,10 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
 import type { DeadlineWatch, Watched } from "./deadline-watch.ts";
+import { decodedResponse } from "./decoded-response.ts";
+import type { ExchangeTie } from "./lifeline.ts";
 import type { ResponseHead } from "./response-parser.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
 /** Bounds on one exchange, in milliseconds. */
@@ -47,50 +50,68 @@ interface Waiter<T> {
   reject(failure: UpstreamFailure): void;
 }
 
+/** What an exchange is made of. */
+export interface ExchangeOptions {
+  connection: Connection;
+  watch: DeadlineWatch;
+  clock: Clock;
+  timeouts: ExchangeTimeouts;
+  lifeline: ExchangeTie;
+  /** Sends the request again when a kept connection turns out to be closed before any byte of the answer came. */
+  onStale?: (() => Promise<UpstreamResponse>) | undefined;
+}
+
+const noHeaders: ResponseHead["headers"] = {};
+
 /**
- * One request and its answer: head as a promise, body as chunks that are pulled, with backpressure to
- * the upstream's socket and three deadlines. Aborting closes the upstream connection at once.
+ * One request and its answer, which it is itself once its head has come: the body as chunks that are pulled, with
+ * backpressure to the upstream's socket and three deadlines. Aborting closes the upstream connection at once.
  */
-export class Exchange implements ExchangeListener, Watched {
+export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   deadlineMs: number;
+  /** Status of the answer; 0 until its head has come. */
+  status = 0;
+  headers = noHeaders;
   private readonly connection: Connection;
   private readonly watch: DeadlineWatch;
   private readonly clock: Clock;
   private readonly timeouts: ExchangeTimeouts;
   private readonly totalDeadlineMs: number;
-  readonly onLasting: () => void;
+  private readonly lifeline: ExchangeTie;
+  private readonly onStale: ExchangeOptions["onStale"];
   private readonly pieces: Piece[] = [];
   private queuedBytes = 0;
   private ended = false;
   private failure: UpstreamFailure | undefined;
   private contentSeen = false;
   private endExpected = false;
-  private headWaiter: Waiter<ResponseHead> | undefined;
+  private headWaiter: Waiter<UpstreamResponse | Promise<UpstreamResponse>> | undefined;
   private pieceWaiter: Waiter<Piece | undefined> | undefined;
 
-  constructor(options: { connection: Connection; watch: DeadlineWatch; clock: Clock; timeouts: ExchangeTimeouts; onLasting: () => void }) {
+  constructor(options: ExchangeOptions) {
     this.connection = options.connection;
     this.watch = options.watch;
     this.clock = options.clock;
     this.timeouts = options.timeouts;
-    this.onLasting = options.onLasting;
+    this.lifeline = options.lifeline;
+    this.onStale = options.onStale;
     const nowMs = this.clock.monotonicMs();
     this.totalDeadlineMs = nowMs + this.timeouts.totalMs;
     this.deadlineMs = Math.min(this.totalDeadlineMs, nowMs + this.timeouts.firstTokenMs);
     this.watch.add(this);
   }
 
-  /** Sends the request; settles with the head, or with the failure. */
-  start(wire: WireRequest): Promise<ResponseHead> {
+  /** Sends the request; settles with the answer once its head has come, or with the failure. */
+  start(wire: WireRequest): Promise<UpstreamResponse> {
     return new Promise((resolve, reject) => {
       this.headWaiter = { resolve, reject };
       this.connection.send(wire, this);
     });
   }
 
-  /** True while no byte of the answer has arrived. */
-  get unanswered(): boolean {
-    return !this.connection.hasResponded;
+  /** Waiting has lasted, so from now on the client is listened to. */
+  onLasting(): void {
+    this.lifeline.listen();
   }
 
   /** Content was seen: from now on silence is measured between chunks. */
@@ -113,6 +134,15 @@ export class Exchange implements ExchangeListener, Watched {
     return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
   }
 
+  /** The whole body as text (UTF-8) where it came in one piece that is here already, as usual answers do. */
+  takeText(limitBytes: number): string | undefined {
+    if (!this.ended || this.pieces.length !== 1 || this.queuedBytes > limitBytes) return undefined;
+    const [{ bytes, start, end }] = this.pieces as [Piece];
+    this.pieces.length = 0;
+    this.queuedBytes = 0;
+    return bytes.toString("utf8", start, end);
+  }
+
   /**
    * The whole body as text (UTF-8), which from its first byte on may not fall silent for longer than the
    * idle timeout. Rejects with `response_too_large` beyond the limit.
@@ -132,10 +162,6 @@ export class Exchange implements ExchangeListener, Watched {
       }
       pieces.push(piece);
     }
-    const [first, second] = pieces;
-    if (first === undefined) return "";
-    // The usual answer comes in one piece, whose text is read without a view of its bytes.
-    if (second === undefined) return first.bytes.toString("utf8", first.start, first.end);
     return Buffer.concat(pieces.map((piece) => viewOf(piece))).toString("utf8");
   }
 
@@ -146,9 +172,14 @@ export class Exchange implements ExchangeListener, Watched {
   }
 
   onHead(head: ResponseHead): void {
-    this.connection.noteKeepAlive(head.headers["keep-alive"]);
-    this.headWaiter?.resolve(head);
+    const { headers } = head;
+    this.connection.noteKeepAlive(headers["keep-alive"]);
+    this.status = head.status;
+    this.headers = headers;
+    const waiter = this.headWaiter;
     this.headWaiter = undefined;
+    const encoding = headers["content-encoding"];
+    waiter?.resolve(encoding === undefined || encoding === "identity" ? this : decodedResponse(this, encoding));
   }
 
   onBody(bytes: Buffer, start: number, end: number): void {
@@ -176,8 +207,10 @@ export class Exchange implements ExchangeListener, Watched {
   onFailure(failure: UpstreamFailure): void {
     this.watch.remove(this);
     this.failure = failure;
-    this.headWaiter?.reject(failure);
+    const waiter = this.headWaiter;
     this.headWaiter = undefined;
+    if (waiter !== undefined && this.onStale !== undefined && this.isStale(failure)) waiter.resolve(this.onStale());
+    else waiter?.reject(failure);
     this.pieceWaiter?.reject(failure);
     this.pieceWaiter = undefined;
   }
@@ -193,6 +226,11 @@ export class Exchange implements ExchangeListener, Watched {
     }
     const fault = nowMs >= this.totalDeadlineMs ? "total_timeout" : this.contentSeen ? "idle_timeout" : "first_token_timeout";
     this.breakOff(fault, faultText[fault] ?? fault);
+  }
+
+  /** Whether a kept connection was closed before any byte of the answer came, and somebody still waits for one. */
+  private isStale({ fault }: UpstreamFailure): boolean {
+    return fault === "connection_closed" && !this.connection.hasResponded && !this.lifeline.clientGone;
   }
 
   private nextPiece(): Promise<Piece | undefined> | Piece | undefined {

@@ -1,13 +1,14 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { Connection, Origin, WireRequest } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { decodedBody, type ByteSource } from "./content-encoding.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
 import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
 import type { ExchangeTie } from "./lifeline.ts";
-import type { ResponseHead } from "./response-parser.ts";
 import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
+
+export type { UpstreamResponse };
 
 /** Where requests of one provider surface go; built once, when the catalog is. */
 export interface UpstreamTarget {
@@ -36,21 +37,6 @@ export interface UpstreamRequest {
   timeouts: ExchangeTimeouts;
   /** Ends the exchange when the client goes away. */
   lifeline: ExchangeTie;
-}
-
-/** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
-export interface UpstreamResponse {
-  status: number;
-  headers: ResponseHead["headers"];
-  /** The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`. */
-  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  /** The whole decoded body as text; rejects with an `UpstreamFailure`. */
-  readText(limitBytes: number): Promise<string>;
-  /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
-  markContent(): void;
-  /** Tells that everything was said: the answer is given up unless it ends soon. */
-  expectEnd(): void;
-  abort(): void;
 }
 
 /** Builds the constant part of every request to a URL. Header values must not hold line breaks. */
@@ -90,32 +76,20 @@ export class UpstreamClient {
   }
 
   /**
-   * Sends a request and settles with the head of the answer. A kept connection that turns out to be
+   * Sends a request and settles with its answer once the head has come. A kept connection that turns out to be
    * closed before any byte of the answer came is replaced once by a new one (RFC 9112, 9.3.1).
    */
-  async send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    if (request.lifeline.heardClientLeave) throw abandoned();
-    const wire = requestWire(request);
+  send(request: UpstreamRequest): Promise<UpstreamResponse> {
+    if (request.lifeline.heardClientLeave) return Promise.reject(abandoned());
+    let wire: WireRequest;
+    try {
+      wire = requestWire(request);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const idle = this.pool.takeIdle(request.target.originKey);
-    if (idle !== undefined) {
-      const kept = this.exchangeOn(idle, request);
-      try {
-        return await this.answer(kept, wire, request);
-      } catch (error) {
-        const stale = error instanceof UpstreamFailure && error.fault === "connection_closed" && kept.unanswered;
-        if (!stale || request.lifeline.clientGone) throw error;
-      }
-    }
-    const { target } = request;
-    const connection = await this.pool.open(
-      { origin: target.origin, key: target.originKey },
-      { timeoutMs: request.connectTimeoutMs, lifeline: request.lifeline },
-    );
-    if (request.lifeline.clientGone) {
-      connection.destroy();
-      throw abandoned();
-    }
-    return this.answer(this.exchangeOn(connection, request), wire, request);
+    if (idle === undefined) return this.sendOnNew(request, wire);
+    return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
 
   /** Ends every exchange that is under way: each fails with what it has, and is settled. */
@@ -128,40 +102,32 @@ export class UpstreamClient {
     this.watch.stop();
   }
 
-  private exchangeOn(connection: Connection, request: UpstreamRequest): Exchange {
-    return new Exchange({
-      connection, watch: this.watch, clock: this.clock, timeouts: request.timeouts, onLasting: () => request.lifeline.listen(),
-    });
+  private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {
+    const { target, lifeline } = request;
+    const connection = await this.pool.open(
+      { origin: target.origin, key: target.originKey },
+      { timeoutMs: request.connectTimeoutMs, lifeline },
+    );
+    if (lifeline.clientGone) {
+      connection.destroy();
+      throw abandoned();
+    }
+    return this.exchange(connection, { request, wire });
   }
 
-  private async answer(exchange: Exchange, wire: WireRequest, request: UpstreamRequest): Promise<UpstreamResponse> {
-    request.lifeline.attach(exchange);
-    const head = await exchange.start(wire);
-    const body = bodyOf(exchange, head.headers["content-encoding"]);
-    return {
-      status: head.status,
-      headers: head.headers,
-      next: () => body.next(),
-      readText: (limitBytes) => body.readText(limitBytes),
-      markContent: () => exchange.markContent(),
-      expectEnd: () => exchange.expectEnd(),
-      abort: () => exchange.abort(),
-    };
+  private exchange(
+    connection: Connection,
+    { request: { timeouts, lifeline }, wire, onStale }: {
+      request: UpstreamRequest; wire: WireRequest; onStale?: () => Promise<UpstreamResponse>;
+    },
+  ): Promise<UpstreamResponse> {
+    const exchange = new Exchange({ connection, watch: this.watch, clock: this.clock, timeouts, lifeline, onStale });
+    lifeline.attach(exchange);
+    return exchange.start(wire);
   }
 }
 
 const abandoned = (): UpstreamFailure => new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
-
-/** The answer's body without its coding. A coding that nobody understands ends the exchange. */
-function bodyOf(exchange: Exchange, encoding: string | undefined): ByteSource {
-  if (encoding === undefined || encoding === "identity") return exchange;
-  try {
-    return decodedBody(exchange, encoding);
-  } catch (error) {
-    exchange.abort();
-    throw error;
-  }
-}
 
 function requestWire({ target, body, headers }: UpstreamRequest): WireRequest {
   const bodyBytes = Buffer.byteLength(body);
