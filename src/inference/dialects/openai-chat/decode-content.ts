@@ -3,6 +3,7 @@ import type { DocumentPart, ImagePart, MediaSource, TextPart } from "../../canon
 import type { JsonValue } from "../../canonical/json.ts";
 import type { UserPart } from "../../canonical/message.ts";
 import { mediaSource, parseDataUrl } from "../data-url.ts";
+import { decodeSound } from "../decode-openai-fields.ts";
 import { asObject, asString, badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
@@ -72,12 +73,8 @@ function decodeImage(part: RequestFields): ImagePart {
 }
 
 function decodeAudio(part: RequestFields): UserPart {
-  const audio = part.nested("input_audio");
-  if (audio === undefined) throw badRequest(part.pathOf("input_audio"), "is required: {\"data\": base64, \"format\": \"wav\"}.");
   return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
-    type: "audio",
-    data: audio.requiredString("data"),
-    format: audio.requiredString("format"),
+    ...decodeSound(part),
     cache: decodeCache(part),
     extensions: part.unknown("openai-chat", knownFields.audio),
   });

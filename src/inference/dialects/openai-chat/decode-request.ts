@@ -2,7 +2,7 @@ import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type {
   CanonicalRequest, OutputFormat, Sampling, WebSearchOptions,
 } from "../../canonical/request.ts";
-import { decodeGateway, decodePromptCaching } from "../decode-gateway.ts";
+import { decodeSchemaOutput, decodeSharedFields, decodeSharedSampling, filled } from "../decode-openai-fields.ts";
 import { asArray, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { decodeMessages } from "./decode-messages.ts";
@@ -29,24 +29,13 @@ export function decodeRequest(value: unknown): CanonicalRequest {
     output: decodeOutput(body.nested("response_format")),
     verbosity: body.string("verbosity"),
     logProbabilities: decodeLogProbabilities(body),
-    modalities: body.strings("modalities"),
     audio: body.objectField("audio"),
     prediction: body.objectField("prediction"),
     webSearch: decodeWebSearch(body.nested("web_search_options")),
-    promptCaching: filled(decodePromptCaching(body)),
-    metadata: body.objectField("metadata"),
-    endUserId: body.string("user"),
-    safetyIdentifier: body.string("safety_identifier"),
-    serviceTier: body.string("service_tier"),
-    store: body.boolean("store"),
-    moderation: body.objectField("moderation"),
-    gateway: filled(decodeGateway(body)),
+    ...decodeSharedFields(body),
     extensions: decodeExtensions(body),
   });
 }
-
-/** The object, or undefined when nothing stands in it. */
-const filled = <T extends object>(fields: T): T | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
 
 const decodeStreamOptions = (options: RequestFields | undefined): CanonicalRequest["streamOptions"] =>
   options && withoutUndefined<NonNullable<CanonicalRequest["streamOptions"]>>({
@@ -55,15 +44,7 @@ const decodeStreamOptions = (options: RequestFields | undefined): CanonicalReque
   });
 
 const decodeSampling = (body: RequestFields): Sampling => withoutUndefined<Sampling>({
-  temperature: body.number("temperature"),
-  topP: body.number("top_p"),
-  topK: body.number("top_k"),
-  minP: body.number("min_p"),
-  topA: body.number("top_a"),
-  frequencyPenalty: body.number("frequency_penalty"),
-  presencePenalty: body.number("presence_penalty"),
-  repetitionPenalty: body.number("repetition_penalty"),
-  seed: body.number("seed"),
+  ...decodeSharedSampling(body),
   logitBias: body.objectField("logit_bias") as Readonly<Record<string, number>> | undefined,
 });
 
@@ -90,16 +71,7 @@ function decodeOutput(format: RequestFields | undefined): OutputFormat | undefin
   switch (format?.requiredString("type")) {
     case "text": return { type: "text" };
     case "json_object": return { type: "json" };
-    case "json_schema": {
-      const schema = format?.nested("json_schema");
-      return withoutUndefined<Extract<OutputFormat, { type: "json-schema" }>>({
-        type: "json-schema",
-        schema: schema?.objectField("schema"),
-        name: schema?.string("name"),
-        description: schema?.string("description"),
-        strict: schema?.boolean("strict"),
-      });
-    }
+    case "json_schema": return decodeSchemaOutput(format?.nested("json_schema"));
     default: return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
-import type { CanonicalRequest, OutputFormat, Sampling } from "../../canonical/request.ts";
-import { decodeGateway, decodePromptCaching } from "../decode-gateway.ts";
+import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
+import { decodeSchemaOutput, decodeSharedFields, decodeSharedSampling, filled } from "../decode-openai-fields.ts";
 import { RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { decodeInput } from "./decode-input.ts";
@@ -29,45 +29,21 @@ export function decodeRequest(value: unknown): CanonicalRequest {
     stream: body.boolean("stream") ?? false,
     streamOptions: decodeStreamOptions(body.nested("stream_options")),
     ...decodeToolFields(body, tools),
-    sampling: filled(decodeSampling(body)),
+    sampling: filled(decodeSharedSampling(body)),
     maxOutputTokens: body.number("max_output_tokens"),
     reasoning: decodeReasoningRequest(body.nested("reasoning")),
     output: decodeOutput(text?.nested("format")),
     verbosity: text?.string("verbosity"),
     logProbabilities: decodeLogProbabilities(body),
-    modalities: body.strings("modalities"),
-    promptCaching: filled(decodePromptCaching(body)),
-    metadata: body.objectField("metadata"),
-    endUserId: body.string("user"),
-    safetyIdentifier: body.string("safety_identifier"),
-    serviceTier: body.string("service_tier"),
-    store: body.boolean("store"),
-    moderation: body.objectField("moderation"),
-    gateway: filled(decodeGateway(body)),
+    ...decodeSharedFields(body),
     extensions: decodeExtensions(body),
   });
 }
-
-/** The object, or undefined when nothing stands in it. */
-const filled = <T extends object>(fields: T): T | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
 
 function decodeStreamOptions(options: RequestFields | undefined): CanonicalRequest["streamOptions"] {
   const includeObfuscation = options?.boolean("include_obfuscation");
   return includeObfuscation === undefined ? undefined : { includeObfuscation };
 }
-
-/** Beside OpenAI's two, those that Open Responses knows and those that servers behind the gateway take. */
-const decodeSampling = (body: RequestFields): Sampling => withoutUndefined<Sampling>({
-  temperature: body.number("temperature"),
-  topP: body.number("top_p"),
-  topK: body.number("top_k"),
-  minP: body.number("min_p"),
-  topA: body.number("top_a"),
-  frequencyPenalty: body.number("frequency_penalty"),
-  presencePenalty: body.number("presence_penalty"),
-  repetitionPenalty: body.number("repetition_penalty"),
-  seed: body.number("seed"),
-});
 
 const knownReasoningFields = new Set(["effort", "max_tokens", "enabled", "summary", "exclude"]);
 
@@ -85,14 +61,7 @@ function decodeOutput(format: RequestFields | undefined): OutputFormat | undefin
   switch (format?.requiredString("type")) {
     case "text": return { type: "text" };
     case "json_object": return { type: "json" };
-    case "json_schema":
-      return withoutUndefined<Extract<OutputFormat, { type: "json-schema" }>>({
-        type: "json-schema",
-        schema: format?.objectField("schema"),
-        name: format?.string("name"),
-        description: format?.string("description"),
-        strict: format?.boolean("strict"),
-      });
+    case "json_schema": return decodeSchemaOutput(format);
     default: return undefined;
   }
 }
