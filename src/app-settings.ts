@@ -1,5 +1,6 @@
 import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import type { BootstrapSettings } from "./account/bootstrap.ts";
+import type { PaymentSettings } from "./account/payments/payment-settings.ts";
 import type { PeopleSettings } from "./account/people/open-people.ts";
 import type { TrustedProxies } from "./http/client-address.ts";
 import type { DisconnectPolicy } from "./inference/dependencies.ts";
@@ -27,6 +28,8 @@ export interface AppSettings extends CatalogSources {
   bootstrap: BootstrapSettings;
   /** How people sign in and up; absent, by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
+  /** Card payments; off where they are absent, or have no key for Stripe. */
+  payments?: PaymentSettings | undefined;
   /** How long generation records are kept, in days. */
   generationDays: number;
   /** How long stored responses are kept, in days. */

@@ -5,6 +5,9 @@ import { KeyProber, type ProbeKey } from "./account/byok/key-prober.ts";
 import { providerKeyAdd } from "./account/byok/provider-key-usage.ts";
 import { RateTiers } from "./account/limits/rate-tier.ts";
 import { openAccount, type Account, type AccountTables } from "./account/open-account.ts";
+import type { Payments } from "./account/payments/open-payments.ts";
+import { paymentInserts } from "./account/payments/payment-rows.ts";
+import type { PaymentTables } from "./account/payments/payment-tables.ts";
 import { auditInsert, auditOutcomeInsert } from "./account/security/audit-log.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { buildInsights } from "./build-insights.ts";
@@ -38,12 +41,13 @@ import { openStorage } from "./platform/storage/open-storage.ts";
 import type { Storage } from "./platform/storage/storage.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
 import { buildDocuments, buildOperations } from "./build-operations.ts";
+import { buildPayments } from "./build-payments.ts";
 import { buildInference, ownKeyLookup } from "./build-inference.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
 import type { CommitStatements } from "./platform/storage/packed-unit.ts";
 import type { AppTools } from "./app-tools.ts";
 
-type Schema = AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables;
+type Schema = AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables;
 
 /** The gateway, ready to be listened for. */
 export interface App {
@@ -61,6 +65,8 @@ export interface App {
   ledger: Ledger;
   insights: Insights;
   storage: Storage<Schema>;
+  /** Undefined where no key for Stripe is configured. */
+  payments: Payments | undefined;
   background: BackgroundRunner;
   /** Asks about donated provider keys that were refused. */
   prober: KeyProber;
@@ -74,7 +80,7 @@ export interface App {
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {
-  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, generationInsert, ...storedResponseInserts],
+  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, generationInsert, ...storedResponseInserts, ...paymentInserts],
   adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
 };
 
@@ -172,8 +178,9 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...tools, ...inference, database: storage.database.withTables(), ownKeyOf: ownKeyLookup(account.providerKeys),
     onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
+  const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
   const dependencies: Dependencies = {
-    ...account, documents, inference, operations, insights, clock, counters, keyProber,
+    ...account, documents, payments, inference, operations, insights, clock, counters, keyProber,
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
@@ -186,12 +193,13 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
   });
   insights.start();
+  payments?.rounds.start();
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger: tools.logger }), 60_000);
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger, insights, background: stored.background, prober: keyProber,
+    ledger: account.ledger, insights, payments, background: stored.background, prober: keyProber,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;
@@ -205,6 +213,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
     async close() {
       clearInterval(expiry);
+      await payments?.rounds.stop();
       await Promise.all([retention.stop(), stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await keyProber.stop();
       await documents.stop();

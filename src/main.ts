@@ -54,6 +54,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     plans: configuration.plans,
     bootstrap: configuration.bootstrap,
     people: configuration.auth,
+    payments: configuration.payments,
     generationDays: configuration.retention.generationsDays,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,

@@ -14,6 +14,7 @@ import type { Grants } from "../account/ledger/grants.ts";
 import type { Ledger } from "../account/ledger/ledger.ts";
 import type { LedgerStore } from "../account/ledger/ledger-store.ts";
 import type { PlanCredits } from "../account/ledger/open-credits.ts";
+import type { Payments } from "../account/payments/open-payments.ts";
 import type { People } from "../account/people/open-people.ts";
 import type { UserEditor } from "../account/people/user-editor.ts";
 import type { PresetDirectory } from "../account/presets/preset-directory.ts";
@@ -79,6 +80,8 @@ export interface Dependencies {
   ocrModel: string | undefined;
   embeddingCache: AnswerCache;
   security: Security;
+  /** Undefined where no key for Stripe is configured. */
+  payments: Payments | undefined;
   counters: RateCounters;
   operations: Operations;
   clock: Clock;

@@ -11,6 +11,10 @@ import { createManagementKey, listManagementKeys, revokeManagementKey } from "./
 import { changeOrganization, createOrganization, getOrganization, listOrganizations } from "./account/organization.ts";
 import { acceptInvitation, inviteMember, listInvitations, revokeInvitation } from "./account/organization-invitations.ts";
 import { changeMember, listMembers, removeMember } from "./account/organization-members.ts";
+import { agreeToAutomaticTopUps, endAutomaticTopUps, getAutomaticTopUps } from "./account/payments-automatic.ts";
+import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
+import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./account/payments-top-ups.ts";
+import { stripeWebhook } from "./account/payments-webhook.ts";
 import { claimPage, joinPage, signInFailedPage, submitClaim, submitJoin } from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
@@ -81,6 +85,9 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   createManagementKey, listManagementKeys, revokeManagementKey,
   createPreset, listPresets, getPreset, changePreset, deletePreset,
   createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
+  // Payments
+  quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
+  listInvoices, getInvoice, stripeWebhook,
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators

@@ -1,9 +1,7 @@
 import { brand } from "../platform/lib/brand.ts";
 import { errorCatalog } from "../platform/lib/errors.ts";
+import { escapeHtml } from "./escape-html.ts";
 import { pathsOf, type Endpoint } from "./endpoint.ts";
-
-const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escape = (text: string): string => text.replace(/[&<>"]/g, (character) => escapes[character] ?? character);
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 @media (prefers-color-scheme:dark){body{color:#e6e8ea;background:#14171a}a{color:#8ab4f8}th,td{border-color:#333}}
@@ -22,9 +20,10 @@ function credentialText({ access }: Endpoint<never>): string {
 }
 
 function endpointRows(endpoints: readonly Endpoint<never>[]): string {
-  return endpoints.map((endpoint) => `<tr><td><code>${endpoint.method}</code></td><td><code>${escape(pathsOf(endpoint)[0] ?? "")}</code></td>`
-    + `<td>${escape(endpoint.summary)}${endpoint.description === undefined ? "" : `<br>${escape(endpoint.description)}`}</td>`
-    + `<td>${escape(credentialText(endpoint))}</td></tr>`).join("\n");
+  return endpoints.map((endpoint) => `<tr><td><code>${endpoint.method}</code></td>`
+    + `<td><code>${escapeHtml(pathsOf(endpoint)[0] ?? "")}</code></td>`
+    + `<td>${escapeHtml(endpoint.summary)}${endpoint.description === undefined ? "" : `<br>${escapeHtml(endpoint.description)}`}</td>`
+    + `<td>${escapeHtml(credentialText(endpoint))}</td></tr>`).join("\n");
 }
 
 const errorRows = (): string => Object.entries(errorCatalog)
@@ -41,7 +40,7 @@ export function docsPage(endpoints: readonly Endpoint<never>[], { publicUrl, exa
 <title>${brand.productName} API</title><style>${style}</style></head><body>
 <h1>${brand.productName} API</h1>
 <p>Every endpoint answers under <code>/api/v1</code> and <code>/v1</code>. The machine-readable form is <a href="/api/v1/openapi.json">OpenAPI 3.1</a>.</p>
-<pre>${escape(example)}</pre>
+<pre>${escapeHtml(example)}</pre>
 <h2>Endpoints</h2>
 <table><thead><tr><th>Method</th><th>Path</th><th>What it does</th><th>Credential</th></tr></thead><tbody>
 ${endpointRows(endpoints)}

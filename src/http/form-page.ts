@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import { brand } from "../platform/lib/brand.ts";
-
-const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escape = (text: string): string => text.replace(/[&<>"]/g, (character) => escapes[character] ?? character);
+import { escapeHtml } from "./escape-html.ts";
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:4rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 label{display:block;margin:1rem 0 .25rem}
@@ -32,20 +30,21 @@ export interface FormPage {
 }
 
 const fieldHtml = ({ name, label, type, autocomplete, value = "", fixed, charactersMin }: FormField): string =>
-  `<label for="${name}">${escape(label)}</label><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" `
-  + `value="${escape(value)}" required${fixed ? " readonly" : ""}${charactersMin === undefined ? "" : ` minlength="${charactersMin}"`}>`;
+  `<label for="${name}">${escapeHtml(label)}</label><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" `
+  + `value="${escapeHtml(value)}" required${fixed ? " readonly" : ""}`
+  + `${charactersMin === undefined ? "" : ` minlength="${charactersMin}"`}>`;
 
 const formHtml = ({ action, button, fields, hidden }: NonNullable<FormPage["form"]>): string =>
   `<form method="post" action="${action}">${fields.map(fieldHtml).join("")}`
-  + Object.entries(hidden).map(([name, value]) => `<input type="hidden" name="${name}" value="${escape(value)}">`).join("")
-  + `<button>${escape(button)}</button></form>`;
+  + Object.entries(hidden).map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join("")
+  + `<button>${escapeHtml(button)}</button></form>`;
 
 /** The page as HTML: no script, nothing loaded from elsewhere. */
 export const formPageHtml = ({ title, sentences, problem, form }: FormPage): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)} - ${brand.productName}</title><style>${style}</style></head><body><h1>${escape(title)}</h1>
-${sentences.map((sentence) => `<p>${escape(sentence)}</p>`).join("\n")}
-${problem === undefined ? "" : `<p class="problem" role="alert">${escape(problem)}</p>`}
+<title>${escapeHtml(title)} - ${brand.productName}</title><style>${style}</style></head><body><h1>${escapeHtml(title)}</h1>
+${sentences.map((sentence) => `<p>${escapeHtml(sentence)}</p>`).join("\n")}
+${problem === undefined ? "" : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`}
 ${form === undefined ? "" : formHtml(form)}
 </body></html>
 `;

@@ -50,7 +50,8 @@ export class Checkouts {
       await orders.setSession(order.id, sessionId);
       return { order: { ...order, sessionId }, url };
     } catch (error) {
-      if (error instanceof PaymentError && error.kind !== "unknown") await orders.end(order.id, { state: "failed", failure: error.message });
+      const known = error instanceof PaymentError && error.kind !== "unknown";
+      if (known) await orders.end(order.id, { state: "failed", failure: error.message });
       throw error;
     }
   }

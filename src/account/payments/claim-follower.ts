@@ -54,7 +54,7 @@ export class ClaimFollower {
     const { workspaceId, id: reference } = order;
     const rows = (takenNano: bigint, atMs: number): Insert[] => [
       { statement: movementInsert, values: [reference, facts.movementCount + 1, workspaceId, id, Number(takenNano), atMs] },
-      ...auditRows({ workspaceId, action: takenNano > 0n ? "credits taken back" : "credits given back", target: `${reference} ${id}` }, atMs),
+      ...auditRows({ workspaceId, action: `credits ${takenNano > 0n ? "taken" : "given"} back`, target: `${reference} ${id}` }, atMs),
     ];
     if (dueNano > 0n) {
       const takenNano = await this.withdrawals.refund({
@@ -68,7 +68,7 @@ export class ClaimFollower {
     return 0n;
   }
 
-  private async issue(order: Order, part: Pick<IssuedDocument, "reference" | "creditCents" | "feeCents">): Promise<void> {
+  private async issue(order: Order, part: CreditNote): Promise<void> {
     const { store, settings, clock } = this.books;
     const series = seriesOf("credit_note", order);
     const { id: orderId, workspaceId, currency, buyer } = order;
@@ -80,11 +80,13 @@ export class ClaimFollower {
   }
 }
 
+type CreditNote = Pick<IssuedDocument, "reference" | "creditCents" | "feeCents">;
+
 /** The reference of the note that takes a credit note back, since its refund failed. */
 const takenBack = (refundId: string): string => `${refundId} failed`;
 
 /** What is still to be issued: a note for each refund, and one below zero for each that failed after it had one. */
-function dueCreditNotes(order: Order, { claims, creditNotes }: OrderFacts): Pick<IssuedDocument, "reference" | "creditCents" | "feeCents">[] {
+function dueCreditNotes(order: Order, { claims, creditNotes }: OrderFacts): CreditNote[] {
   let refunded = creditNotes.reduce((cents, { creditCents, feeCents }) => cents + creditCents + feeCents, 0);
   return claims.filter(({ kind }) => kind === "refund").flatMap((claim) => {
     const noted = creditNotes.find(({ reference }) => reference === claim.id);

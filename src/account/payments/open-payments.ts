@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Ledger } from "../ledger/ledger.ts";
 import type { Withdrawals } from "../ledger/withdrawals.ts";
 import { Turns } from "../turns.ts";
 import { AutomaticStore } from "./automatic-store.ts";
@@ -12,6 +11,7 @@ import type { Buyer } from "./order.ts";
 import { OrderStore } from "./order-store.ts";
 import { PaidOrders } from "./paid-orders.ts";
 import type { PaymentBooks } from "./payment-books.ts";
+import type { EventOutcome, PaymentEvent } from "./payment-event.ts";
 import { PaymentEvents } from "./payment-events.ts";
 import { isLiveKey, type PaymentSettings } from "./payment-settings.ts";
 import { PaymentRounds } from "./payment-rounds.ts";
@@ -25,10 +25,12 @@ export interface PaymentOptions {
   database: Kysely<PaymentTables>;
   commits: CommitQueue;
   clock: Clock;
-  ledger: Ledger;
+  ledger: PaymentBooks["ledger"];
   withdrawals: Withdrawals;
   /** Who pays for a workspace by itself; undefined for one that is gone or shut out. */
   buyerOf(workspaceId: string): Buyer | undefined;
+  /** Told of events that do not fit what was ordered: somebody may have paid and has no credits. */
+  onRefused(event: PaymentEvent, outcome: EventOutcome): void;
   /** Told what failed beside any request; it is tried again. */
   onError(error: unknown): void;
   /** Told when a run of the reconciliation has ended. */

@@ -17,6 +17,9 @@ export interface Payment {
   event: PaymentEvent | undefined;
 }
 
+/** How often another process may be first with the number of an invoice. */
+const numberTries = 5;
+
 /** Credits orders that were paid, each once, however often and from wherever it is heard. */
 export class PaidOrders {
   private readonly books: PaymentBooks;
@@ -34,7 +37,8 @@ export class PaidOrders {
   async settle(order: Order, payment: Payment): Promise<EventOutcome> {
     const mismatch = mismatchOf(order, payment);
     if (mismatch !== undefined) return mismatch;
-    const outcome = await this.books.turns.run("books", async () => await this.standing(order, payment) ?? await this.credit(order, payment));
+    const outcome = await this.books.turns.run("books", async () =>
+      await this.standing(order, payment) ?? await this.credit(order, payment));
     if (outcome === "refused_second_payment") return outcome;
     await this.books.orders.setPaid(order.id, payment.paymentIntentId);
     await this.follower.follow(order.workspaceId);
@@ -49,7 +53,7 @@ export class PaidOrders {
       ? "already" : "refused_second_payment";
   }
 
-  private async credit(order: Order, payment: Payment): Promise<EventOutcome> {
+  private async credit(order: Order, payment: Payment, triesLeft = numberTries): Promise<EventOutcome> {
     const { ledger, store } = this.books;
     const number = await store.nextNumber(seriesOf("invoice", order));
     try {
@@ -60,9 +64,11 @@ export class PaidOrders {
       });
       return "credited";
     } catch (error) {
-      const standing = isUniqueViolation(error) ? await this.standing(order, payment) : undefined;
-      if (standing === undefined) throw error;
-      return standing;
+      if (!isUniqueViolation(error)) throw error;
+      const standing = await this.standing(order, payment);
+      if (standing !== undefined) return standing;
+      if (triesLeft === 0) throw error;
+      return this.credit(order, payment, triesLeft - 1);
     }
   }
 

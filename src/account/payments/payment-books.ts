@@ -7,7 +7,7 @@ import type { PaymentStore } from "./payment-store.ts";
 
 /** What payments are read from and written with. */
 export interface PaymentBooks {
-  ledger: Ledger;
+  ledger: Pick<Ledger, "credit" | "book">;
   orders: OrderStore;
   store: PaymentStore;
   settings: PaymentSettings;

@@ -30,6 +30,8 @@ export interface EventParts {
   stripe: StripeClient;
   /** Whether real money is meant: events of the other mode are none of ours. */
   live: boolean;
+  /** Told of events that do not fit what was ordered: somebody may have paid and has no credits. */
+  onRefused(event: PaymentEvent, outcome: EventOutcome): void;
 }
 
 /** Deals with what Stripe says has happened, in whatever order and however often it says so. */
@@ -66,6 +68,7 @@ export class PaymentEvents {
     if (event.live !== this.parts.live) return "refused_mode";
     if (await this.parts.books.store.hasEvent(event.id)) return "already";
     const { outcome, orderId } = await handle(event);
+    if (outcome.startsWith("refused")) this.parts.onRefused(event, outcome);
     // What credited has written the event with the credits; what is none of ours is not kept.
     if (outcome !== "ignored" && outcome !== "credited") await this.note(event, { outcome, orderId });
     return outcome;

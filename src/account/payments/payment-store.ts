@@ -95,7 +95,8 @@ export class PaymentStore {
     if (claims.length === 0) return [];
     const [movements, documents] = await Promise.all([
       this.database.selectFrom("payment_movements").selectAll().where("workspace_id", "=", workspaceId).execute(),
-      this.database.selectFrom("payment_documents").selectAll().where("workspace_id", "=", workspaceId).where("reference", "!=", "").execute(),
+      this.database.selectFrom("payment_documents").selectAll()
+        .where("workspace_id", "=", workspaceId).where("reference", "!=", "").execute(),
     ]);
     return [...Map.groupBy(claims, (row) => row.order_id)].map(([orderId, rows]): OrderFacts => {
       const moved = movements.filter((row) => row.order_id === orderId);

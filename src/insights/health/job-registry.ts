@@ -19,6 +19,7 @@ export const serviceJobs = [
   { kind: "generation_retention", label: "Deletion of old generation records", everyMs: hourMs },
   { kind: "response_retention", label: "Deletion of old stored responses", everyMs: hourMs },
   { kind: "document_retention", label: "Deletion of old document jobs", everyMs: hourMs },
+  { kind: "payment_reconciliation", label: "Reconciliation of card payments", everyMs: hourMs / 6 },
   { kind: "smoke_tests", label: "Smoke tests", everyMs: 24 * hourMs },
 ] as const satisfies readonly JobDeclaration[];
 

@@ -12,10 +12,12 @@ const hundredths = (minimum: number, maximum: number, what: string) => {
 const line = z.string().min(1, "expected a text that is not empty").max(300, "expected at most 300 characters");
 
 /** `sk_` and restricted `rk_` keys of Stripe, of the test mode or live. */
-export const stripeKeySchema = z.string().regex(/^(sk|rk)_(test|live)_\w+$/, "expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...");
+export const stripeKeySchema = z.string()
+  .regex(/^(sk|rk)_(test|live)_\w+$/, "expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...");
 
 /** The secret of a webhook endpoint of Stripe. */
-export const stripeWebhookSecretSchema = z.string().regex(/^whsec_\S+$/, "expected the secret of a webhook endpoint of Stripe: whsec_...");
+export const stripeWebhookSecretSchema = z.string()
+  .regex(/^whsec_\S+$/, "expected the secret of a webhook endpoint of Stripe: whsec_...");
 
 /** Card payments. Amounts come out in cents, percentages in hundredths of a percent. */
 export const paymentsSchema = z.strictObject({

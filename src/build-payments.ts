@@ -1,0 +1,30 @@
+import type { Account } from "./account/open-account.ts";
+import { openPayments, type Payments } from "./account/payments/open-payments.ts";
+import type { PaymentTables } from "./account/payments/payment-tables.ts";
+import type { AppSettings } from "./app-settings.ts";
+import type { Insights } from "./insights/open-insights.ts";
+import type { Clock } from "./platform/lib/clock.ts";
+import type { Storage } from "./platform/storage/storage.ts";
+import type { Logger } from "./platform/telemetry/logger.ts";
+
+/** Card payments; undefined, with nothing loaded, where no key for Stripe is configured. */
+export function buildPayments(
+  { payments: settings }: AppSettings,
+  parts: {
+    storage: Storage<PaymentTables>; account: Account; insights: Insights; clock: Clock; logger: Logger;
+  },
+): Promise<Payments | undefined> {
+  if (settings === undefined) return Promise.resolve(undefined);
+  const { account: { ledger, withdrawals, directory }, storage, insights, logger } = parts;
+  return openPayments({
+    ...parts, settings, ledger, withdrawals, database: storage.database.withTables(), commits: storage.commits,
+    buyerOf(workspaceId) {
+      const workspace = directory.workspace(workspaceId);
+      return workspace === undefined || workspace.blocked ? undefined : { name: workspace.name };
+    },
+    onRefused: ({ id, type }, outcome) =>
+      logger.error({ event: id, type, outcome }, "what Stripe says does not fit what was ordered; nothing was credited"),
+    onError: (error) => logger.error({ err: error }, "something of a payment could not be done yet"),
+    onReconciled: (ok) => insights.jobs.ran("payment_reconciliation", ok, ok ? undefined : "The last run failed."),
+  });
+}
