@@ -1,6 +1,7 @@
 import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import type { BootstrapSettings } from "./account/bootstrap.ts";
 import type { PaymentSettings } from "./account/payments/payment-settings.ts";
+import type { MailSettings } from "./account/notify/mailer.ts";
 import type { PeopleSettings } from "./account/people/open-people.ts";
 import type { TrustedProxies } from "./http/client-address.ts";
 import type { DisconnectPolicy } from "./inference/dependencies.ts";
@@ -30,6 +31,10 @@ export interface AppSettings extends CatalogSources {
   people?: PeopleSettings | undefined;
   /** Card payments; off where they are absent, or have no key for Stripe. */
   payments?: PaymentSettings | undefined;
+  /** Where mail is handed in; absent where none is sent. */
+  mail?: MailSettings | undefined;
+  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  webhookNetworks?: readonly string[];
   /** How long generation records are kept, in days. */
   generationDays: number;
   /** How long stored responses are kept, in days. */

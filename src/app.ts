@@ -30,6 +30,7 @@ import { generationInsert } from "./insights/generation-record.ts";
 import { GenerationStore, type GenerationTables } from "./insights/generation-store.ts";
 import type { Insights, InsightTables } from "./insights/open-insights.ts";
 import { Retention } from "./insights/retention.ts";
+import { SpendStore } from "./insights/spend-store.ts";
 import { usageAddStatements } from "./insights/usage-rollup.ts";
 import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
@@ -63,6 +64,7 @@ export interface App {
   issueClaim(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
   ledger: Ledger;
+  budgets: Account["budgets"];
   insights: Insights;
   storage: Storage<Schema>;
   /** Undefined where no key for Stripe is configured. */
@@ -92,6 +94,24 @@ const accountLog = (logger: Logger) => ({
     logger.error({ err: error }, "what became of a donated provider key could not be stored"),
   onSignInLog: (level: "info" | "warn" | "error", message: string) => logger[level]({ part: "sign-in" }, message),
 });
+
+/** The account plane, which is told by the insights what was spent. */
+function openAccountOn(
+  { database, commits }: Storage<Schema>, settings: AppSettings, { clock, logger }: { clock: Clock; logger: Logger },
+): Promise<Account> {
+  const spend = new SpendStore({ database: database.withTables(), commits });
+  return openAccount({
+    ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
+  });
+}
+
+/** Looks, from now on, at what was spent of budgets. */
+function startBudgets({ budgets }: Account, { insights, logger }: { insights: Insights; logger: Logger }): void {
+  budgets.watch.start((error) => {
+    insights.jobs.ran("budget_alerts", error === undefined, error === undefined ? undefined : "The last run failed.");
+    if (error !== undefined) logger.error({ err: error }, "budgets could not be looked at");
+  });
+}
 
 /** Asks, from now on, about donated provider keys that were refused. */
 function startKeyProber(account: Account, probe: ProbeKey, { clock, logger }: { clock: Clock; logger: Logger }): KeyProber {
@@ -156,9 +176,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const storage = await openStorage<Schema>({
     url: settings.storageUrl, durability: settings.durability, migrations, logger: tools.logger, commitStatements,
   });
-  const account = await openAccount({
-    ...settings, clock, commits: storage.commits, database: storage.database.withTables(), ...accountLog(tools.logger),
-  });
+  const account = await openAccountOn(storage, settings, { clock, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools, ...account, tiers: new RateTiers(settings.plans), clock, database: storage.database.withTables(),
   });
@@ -193,13 +211,14 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
   });
   insights.start();
+  startBudgets(account, { insights, logger: tools.logger });
   payments?.rounds.start();
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger: tools.logger }), 60_000);
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger, insights, payments, background: stored.background, prober: keyProber,
+    ledger: account.ledger, budgets: account.budgets, insights, payments, background: stored.background, prober: keyProber,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;
@@ -213,6 +232,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
     async close() {
       clearInterval(expiry);
+      await account.budgets.watch.stop();
       await payments?.rounds.stop();
       await Promise.all([retention.stop(), stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await keyProber.stop();

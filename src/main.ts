@@ -54,6 +54,8 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     plans: configuration.plans,
     bootstrap: configuration.bootstrap,
     people: configuration.auth,
+    mail: configuration.mail,
+    webhookNetworks: configuration.webhooks.allowedNetworks,
     payments: configuration.payments,
     generationDays: configuration.retention.generationsDays,
     responseDays: configuration.retention.responsesDays,

@@ -2,6 +2,8 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
+import { openBudgets, type BudgetsTables } from "./budgets/open-budgets.ts";
+import type { SpentBy } from "./budgets/budget-watch.ts";
 import { openByok, type ByokTables, type MasterSecrets } from "./byok/open-byok.ts";
 import { CredentialDirectory } from "./keys/credential-directory.ts";
 import { CredentialUseStore, type CredentialUseTables } from "./keys/credential-use-store.ts";
@@ -16,6 +18,7 @@ import { createSecretHasher } from "./keys/secret-hasher.ts";
 import { AccountBook } from "./ledger/account-book.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import { LedgerStore, type LedgerTables } from "./ledger/ledger-store.ts";
+import { createMailer, type MailSettings } from "./notify/mailer.ts";
 import { openPeople, type PeopleSettings } from "./people/open-people.ts";
 import type { PeopleTables } from "./people/people-tables.ts";
 import { UserEditor } from "./people/user-editor.ts";
@@ -31,7 +34,7 @@ import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-sto
 /** Everything that the account plane keeps in the database. */
 export type AccountTables =
   WorkspaceTables & PeopleTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables & LedgerTables & PresetTables
-  & ByokTables & SecurityTables;
+  & ByokTables & SecurityTables & BudgetsTables;
 
 /** What the account plane is built from. */
 export interface AccountOptions {
@@ -48,6 +51,12 @@ export interface AccountOptions {
   onCreditError(error: unknown): void;
   /** Absent, people come by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
+  /** Where mail is handed in; absent where none is sent. */
+  mail?: MailSettings | undefined;
+  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  webhookNetworks?: readonly string[];
+  /** What was spent, from the counters of settlements. */
+  spentBy: SpentBy;
   /** Where people reach the service, without a trailing slash; asked for with the first use. */
   publicUrl(): string;
   /** Told what the library for sign-in has to say. */
@@ -91,6 +100,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     database: database.withTables(), ...keyParts, firstWorkspaceId, encryptionKey: options.encryptionKey, publicUrl: options.publicUrl,
     settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
   });
+  const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
   const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
   useWriter.start();
   const credits = openCredits({
@@ -113,6 +123,11 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people,
     workspaceEditor: new WorkspaceEditor({
       store: stores.workspaces, directory, operatorWorkspaceId: firstWorkspaceId, nowMs: () => clock.nowMs(),
+    }),
+    mailer,
+    budgets: openBudgets({
+      ...options, database: database.withTables(), clock, mailer, users: people.users, llmKeys,
+      webhookNetworks: options.webhookNetworks ?? [],
     }),
     security: await openSecurity({ database: database.withTables(), commits, clock }),
     ...presets,

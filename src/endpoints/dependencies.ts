@@ -1,3 +1,4 @@
+import type { Budgets } from "../account/budgets/open-budgets.ts";
 import type { KeyProber } from "../account/byok/key-prober.ts";
 import type { ProviderKeyDirectory } from "../account/byok/provider-key-directory.ts";
 import type { ProviderKeyEditor } from "../account/byok/provider-key-editor.ts";
@@ -80,6 +81,7 @@ export interface Dependencies {
   ocrModel: string | undefined;
   embeddingCache: AnswerCache;
   security: Security;
+  budgets: Budgets;
   /** Undefined where no key for Stripe is configured. */
   payments: Payments | undefined;
   counters: RateCounters;

@@ -1,5 +1,8 @@
 import type { Endpoint } from "../http/endpoint.ts";
 import { listAuditLog } from "./account/audit.ts";
+import {
+  changeBudget, createBudget, deleteBudget, getBudget, listBudgetAlerts, listBudgets, rotateBudgetSecret,
+} from "./account/budgets.ts";
 import { changeProviderKey, createProviderKey, deleteProviderKey, listProviderKeys } from "./account/byok.ts";
 import { changeDonation, donateProviderKey, withdrawProviderKey } from "./account/byok-donations.ts";
 import { credits } from "./account/credits.ts";
@@ -88,6 +91,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,
+  createBudget, listBudgets, getBudget, changeBudget, deleteBudget, rotateBudgetSecret, listBudgetAlerts,
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators

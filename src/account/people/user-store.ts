@@ -88,6 +88,17 @@ export class UserStore {
     return { total, operators, blocked };
   }
 
+  /** Everybody who may enter a workspace and is not blocked. */
+  async peopleIn(workspaceId: string): Promise<{ id: string; email: string }[]> {
+    const workspace = this.database.selectFrom("workspaces").where("workspaces.id", "=", workspaceId);
+    const members = workspace.innerJoin("organization_members as member", "member.organization_id", "workspaces.organization_id");
+    return this.database.selectFrom("users").select(["id", "email"]).where("blocked_at_ms", "is", null)
+      .where((where) => where.or([
+        where("id", "in", workspace.select("owner_user_id").where("owner_user_id", "is not", null).$castTo<{ id: string }>()),
+        where("id", "in", members.select("member.user_id")),
+      ])).orderBy("id").execute();
+  }
+
   /** Members of every organisation, by its id. */
   async membersByOrganization(): Promise<Map<string, number>> {
     const rows = await this.database.selectFrom("organization_members")

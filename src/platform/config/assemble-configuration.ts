@@ -6,6 +6,7 @@ import type { Configuration } from "./configuration.ts";
 import type { EnvironmentSettings } from "./environment-settings.ts";
 import type { Environment } from "./expand-references.ts";
 import type { FileSettings } from "./file-schema.ts";
+import { assembleMail } from "./mail-schema.ts";
 import { assemblePayments } from "./payments-schema.ts";
 
 export interface ConfigurationParts<Provider extends z.ZodType> {
@@ -52,6 +53,8 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },
+    mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
+    webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
     encryptionKey: variables.encryptionKey,
     secretsKey: variables.secretsKey,

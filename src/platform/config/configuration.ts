@@ -1,5 +1,6 @@
 import type { LogLevel } from "../telemetry/logger.ts";
 import type { planIds } from "./file-schema.ts";
+import type { ConfiguredMail } from "./mail-schema.ts";
 import type { ConfiguredPayments } from "./payments-schema.ts";
 
 export type ConfiguredPlanId = (typeof planIds)[number];
@@ -80,6 +81,10 @@ export interface Configuration<Provider> {
       readonly signUp: boolean;
     }[];
   };
+  /** Where mail is handed in; absent where none is sent. */
+  readonly mail: ConfiguredMail | undefined;
+  /** Ranges of the operator's own networks that callers' webhooks may lead to. */
+  readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Card payments; off where there is no key for Stripe. */
   readonly payments: ConfiguredPayments;
   /** What the first start creates for automation. */

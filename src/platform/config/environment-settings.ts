@@ -5,6 +5,7 @@ import type { LogLevel } from "../telemetry/logger.ts";
 import type { ConfigurationProblem } from "./configuration-error.ts";
 import type { Environment } from "./expand-references.ts";
 import { planIds } from "./file-schema.ts";
+import { mailFromSchema, smtpUrlSchema } from "./mail-schema.ts";
 import { stripeKeySchema, stripeWebhookSecretSchema } from "./payments-schema.ts";
 import { gotText } from "./show-value.ts";
 import { archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
@@ -34,6 +35,7 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     encryptionKey: read.matching("SWITCHYARD_ENCRYPTION_KEY", isEncryptionKey, "expected 32 bytes in base64"),
     secretsKey: read.matching("SWITCHYARD_SECRETS_KEY", isEncryptionKey, "expected 32 bytes in base64"),
     previousSecretsKey: read.matching("SWITCHYARD_SECRETS_KEY_PREVIOUS", isEncryptionKey, "expected 32 bytes in base64"),
+    mail: { url: read.checked("SMTP_URL", smtpUrlSchema), from: read.checked("SMTP_FROM", mailFromSchema) },
     stripe: {
       secretKey: read.checked("STRIPE_SECRET_KEY", stripeKeySchema),
       webhookSecret: read.checked("STRIPE_WEBHOOK_SECRET", stripeWebhookSecretSchema),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { brand } from "../lib/brand.ts";
 import { booleanFromText, numberFromText } from "./from-text.ts";
+import { mailSchema, webhooksSchema } from "./mail-schema.ts";
 import { paymentsSchema } from "./payments-schema.ts";
 import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
 
@@ -87,6 +88,8 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider)
   routers: z.partialRecord(z.enum(routerIds), routerSchema),
   plans: z.partialRecord(z.enum(planIds), planSchema),
   auth: authSchema,
+  mail: mailSchema,
+  webhooks: webhooksSchema,
   payments: paymentsSchema,
 }).partial();
 

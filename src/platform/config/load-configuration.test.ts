@@ -55,6 +55,8 @@ describe("what stands where nothing is said", () => {
       routers: {},
       plans: {},
       auth: { signUp: "invitation", plan: "free", oidc: [] },
+      mail: undefined,
+      webhooks: { allowedNetworks: [] },
       payments: {
         stripe: { secretKey: undefined, webhookSecret: undefined, apiBase: undefined }, currency: "usd",
         fee: { basisPoints: 500, fixedCents: 50 }, creditCentsMin: 500, creditCentsMax: 500_000, seller: undefined,

@@ -9,10 +9,11 @@ import { providerKeys } from "./2026-11-27-provider-keys.ts";
 import { people } from "./2026-11-28-people.ts";
 import { documentJobs } from "./2026-11-29-document-jobs.ts";
 import { blocking } from "./2026-12-01-blocking.ts";
+import { budgets } from "./2026-12-02-budgets.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
-  payments, blocking,
+  payments, blocking, budgets,
 ];

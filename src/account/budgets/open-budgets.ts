@@ -1,0 +1,60 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/lib/clock.ts";
+import type { LlmKeyStore } from "../keys/llm-key-store.ts";
+import type { Mailer } from "../notify/mailer.ts";
+import { WebhookSecrets } from "../notify/webhook-secret.ts";
+import { WebhookSender } from "../notify/webhook-sender.ts";
+import type { UserStore } from "../people/user-store.ts";
+import { parseRange } from "../security/address-range.ts";
+import { AlertStore, type AlertTables } from "./alert-store.ts";
+import { BudgetEditor } from "./budget-editor.ts";
+import { BudgetStore, type BudgetTables } from "./budget-store.ts";
+import { BudgetWatch, type SpentBy } from "./budget-watch.ts";
+import { DeliveryRunner } from "./delivery-runner.ts";
+
+/** Everything that budgets keep in the database. */
+export type BudgetsTables = BudgetTables & AlertTables;
+
+/** What budgets are built from. */
+export interface BudgetsOptions {
+  database: Kysely<BudgetsTables>;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  mailer: Mailer | undefined;
+  /** Ranges of the operator's own networks that webhooks may lead to. */
+  webhookNetworks: readonly string[];
+  spentBy: SpentBy;
+  users: UserStore;
+  llmKeys: LlmKeyStore;
+}
+
+/** Budgets with their alerts. */
+export interface Budgets {
+  editor: BudgetEditor;
+  alerts: AlertStore;
+  watch: BudgetWatch;
+}
+
+/** Builds them; nothing is looked at before `watch` is started. */
+export function openBudgets({ database, clock, users, llmKeys, mailer, spentBy, ...options }: BudgetsOptions): Budgets {
+  const store = new BudgetStore(database.withTables());
+  const alerts = new AlertStore(database.withTables());
+  const secrets = new WebhookSecrets(options.encryptionKey);
+  const allowed = options.webhookNetworks.flatMap((range) => parseRange(range) ?? []);
+  const webhooks = new WebhookSender({ guard: { allowed }, clock });
+  const emailsOf = async (workspaceId: string) => (await users.peopleIn(workspaceId)).map(({ email }) => email);
+  const shared = { alerts, webhooks, secrets, mailer, clock };
+  const runner = new DeliveryRunner({
+    ...shared, budgets: store, isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
+  });
+  const editor = new BudgetEditor({
+    ...shared, store, emailsOf,
+    async knows(workspaceId, { scope, id }) {
+      const creators = await llmKeys.creators(workspaceId);
+      if (scope === "key") return creators.has(id);
+      if ([...creators.values()].some(({ creatorUserId }) => creatorUserId === id)) return true;
+      return (await users.peopleIn(workspaceId)).some((person) => person.id === id);
+    },
+  });
+  return { editor, alerts, watch: new BudgetWatch({ ...shared, store, runner, spentBy }) };
+}

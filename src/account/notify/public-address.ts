@@ -1,0 +1,55 @@
+import { lookup } from "node:dns/promises";
+import ipaddr from "ipaddr.js";
+import { isWithin, type AddressRange } from "../security/address-range.ts";
+
+/** Finds every address of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+/** Where callers' addresses may lead. */
+export interface AddressGuard {
+  /** Ranges of the operator's own networks that may be reached all the same, also without TLS. */
+  allowed: readonly AddressRange[];
+  resolve?: Resolve;
+}
+
+/** An address that may be called, and the address that its name has at this moment. */
+export interface SafeTarget {
+  url: URL;
+  address: string;
+}
+
+const resolveByDns: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
+
+/** Whether an address is one of the public internet; whatever leads back into a network, tunnels and translations too, is not. */
+export function isPublicAddress(text: string): boolean {
+  if (!ipaddr.isValid(text)) return false;
+  // IPv4 in IPv6's clothes is judged as what it is.
+  return ipaddr.process(text).range() === "unicast";
+}
+
+/** Why a URL must not be called. */
+export class UnsafeTargetError extends Error {}
+
+/** The URL as it is written, without a look at where its name leads. Throws `UnsafeTargetError`. */
+export function parseTarget(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new UnsafeTargetError("must be an https URL");
+  if (url.username !== "" || url.password !== "") throw new UnsafeTargetError("must not hold credentials");
+  return url;
+}
+
+/**
+ * Looks a URL's name up, and refuses what leads into a private network (SSRF). The caller has to connect to the address that this
+ * gives, so that the name cannot mean another one a moment later. Throws `UnsafeTargetError`.
+ */
+export async function resolveTarget(text: string, { allowed, resolve = resolveByDns }: AddressGuard): Promise<SafeTarget> {
+  const url = parseTarget(text);
+  const name = url.hostname.replace(/^\[|\]$/g, "");
+  const addresses = ipaddr.isValid(name) ? [name] : await resolve(name).catch(() => []);
+  const [address] = addresses;
+  if (address === undefined) throw new UnsafeTargetError("leads to no address: the name is not known");
+  const own = addresses.every((each) => isWithin(each, allowed));
+  if (!own && !addresses.every(isPublicAddress)) throw new UnsafeTargetError("must not lead into a private network");
+  if (!own && url.protocol !== "https:") throw new UnsafeTargetError("must be an https URL");
+  return { url, address };
+}
