@@ -90,18 +90,32 @@ export function errorDetails(text: string): { message: string | null; upstreamCo
   return { message: message ?? null, upstreamCode: typeof details.code === "string" ? details.code : null };
 }
 
-/** Reads a whole answer and judges whether it is one that the client can use. */
-export async function readWhole(response: UpstreamResponse, interpretation: Interpretation): Promise<Whole> {
+/** Reads a whole answer and judges whether it is one that the client can use; at once where all of it is here already. */
+export function readWhole(response: UpstreamResponse, interpretation: Interpretation): Whole | Promise<Whole> {
+  const text = response.takeText?.(wholeAnswerBytesMax);
+  return text === undefined ? readRest(response, interpretation) : judged(text, { interpretation, status: response.status });
+}
+
+async function readRest(response: UpstreamResponse, interpretation: Interpretation): Promise<Whole> {
   const { status } = response;
+  let text: string;
   try {
-    const text = response.takeText?.(wholeAnswerBytesMax) ?? await response.readText(wholeAnswerBytesMax);
-    const judged = judgeText(text, { interpretation, status });
-    return judged.ok ? judged : { ok: false, failure: inWordsOf(interpretation, judged.failure) };
+    text = await response.readText(wholeAnswerBytesMax);
   } catch (error) {
     response.abort();
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
+    throw error;
+  }
+  return judged(text, { interpretation, status });
+}
+
+function judged(text: string, judging: Judging): Whole {
+  try {
+    const whole = judgeText(text, judging);
+    return whole.ok ? whole : { ok: false, failure: inWordsOf(judging.interpretation, whole.failure) };
+  } catch (error) {
     // JSON that is nested deeper than the stack reaches.
-    if (error instanceof RangeError) return { ok: false, failure: malformedAnswer(status, "the answer is nested too deeply") };
+    if (error instanceof RangeError) return { ok: false, failure: malformedAnswer(judging.status, "the answer is nested too deeply") };
     throw error;
   }
 }

@@ -5,6 +5,9 @@ import type { RequestAsks } from "./inference-call.ts";
 import { estimateInputTokens } from "./input-estimate.ts";
 import type { ClientRequest } from "./interpret/interpretation.ts";
 
+/** What of a request is looked at. */
+type AskingRequest = Pick<ClientRequest, "dialect" | "body" | "text">;
+
 type Body = Readonly<Record<string, unknown>>;
 
 const numberField = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
@@ -21,7 +24,7 @@ const capFields: Record<DialectId, readonly string[]> = {
 };
 
 /** The output cap that the caller set; undefined when it set none. */
-function maxOutputTokensOf({ dialect, body }: ClientRequest): number | undefined {
+function maxOutputTokensOf({ dialect, body }: AskingRequest): number | undefined {
   for (const field of capFields[dialect]) {
     const cap = numberField(body[field]);
     if (cap !== undefined) return cap;
@@ -34,14 +37,14 @@ function maxOutputTokensOf({ dialect, body }: ClientRequest): number | undefined
  * to"); undefined where none has to. Only chat's cap says what its client needs: Messages demands one of
  * everybody, and agents send the same large number to every model, so there it is cut to the route's own.
  */
-const neededOutputTokensOf = (request: ClientRequest): number | undefined =>
+const neededOutputTokensOf = (request: AskingRequest): number | undefined =>
   (request.dialect === "openai-chat" ? maxOutputTokensOf(request) : undefined);
 
 /** The largest budget that Messages upstreams are given for an effort (`dialects/anthropic-messages/encode-thinking.ts`). */
 const thoughtTokensMost = 32_000;
 
 /** What translating the wish for thoughts may add to the cap; Messages clients have counted their thoughts themselves. */
-function thoughtTokensOf({ dialect, body }: ClientRequest): number | undefined {
+function thoughtTokensOf({ dialect, body }: AskingRequest): number | undefined {
   if (dialect === "anthropic-messages") return undefined;
   const { reasoning } = body;
   const effort = body["reasoning_effort"] ?? nested(body, "reasoning", "effort");
@@ -51,11 +54,11 @@ function thoughtTokensOf({ dialect, body }: ClientRequest): number | undefined {
 }
 
 /** How many answers the caller asks for; only chat can ask for more than one. */
-const choicesOf = ({ dialect, body }: ClientRequest): number =>
+const choicesOf = ({ dialect, body }: AskingRequest): number =>
   (dialect === "openai-chat" ? numberField(body["n"]) ?? 1 : 1);
 
 /** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
-const asksForTools = ({ body: { tools, tool_choice: choice } }: ClientRequest): boolean =>
+const asksForTools = ({ body: { tools, tool_choice: choice } }: AskingRequest): boolean =>
   (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
 
 /** Parameters that providers may or may not support, by their declared names, which are those of chat. */
@@ -82,7 +85,7 @@ const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body)
 };
 
 /** Names of the declared parameters that the request sets. */
-function parametersOf({ dialect, body }: ClientRequest): string[] {
+function parametersOf({ dialect, body }: AskingRequest): string[] {
   const others = otherNames[dialect] ?? {};
   const isSet = (value: unknown): boolean => value !== undefined && value !== null;
   return declaredParameters.filter((name) => isSet(name in others ? others[name]?.(body) : body[name]));
@@ -92,24 +95,46 @@ const noWishes: readonly string[] = [];
 const formatWish: readonly string[] = ["response_format"];
 
 /** A format of the answer is better kept by those who declare it, but nobody is left out for it (reasoning rule 6). */
-function wishesOf({ dialect, body }: ClientRequest): readonly string[] {
+function wishesOf({ dialect, body }: AskingRequest): readonly string[] {
   const format = dialect === "openai-chat" ? body["response_format"] : otherNames[dialect]?.["response_format"]?.(body);
+  if (format === undefined || format === null) return noWishes;
   const { type } = Object(format) as { type?: unknown };
   return type === undefined || type === "text" ? noWishes : formatWish;
 }
 
+/** What a chat-shaped request asks for; what few requests need is worked out when it is asked for. */
+class ChatAsks implements RequestAsks {
+  readonly stream: boolean;
+  readonly maxOutputTokens: number | undefined;
+  readonly thoughtTokens: number | undefined;
+  readonly neededOutputTokens: number | undefined;
+  readonly choices: number;
+  readonly wishedParameters: readonly string[];
+  readonly needsTools: boolean;
+  private readonly request: AskingRequest;
+
+  constructor(request: AskingRequest) {
+    this.request = request;
+    this.stream = request.body["stream"] === true;
+    this.maxOutputTokens = maxOutputTokensOf(request);
+    this.thoughtTokens = thoughtTokensOf(request);
+    this.neededOutputTokens = neededOutputTokensOf(request);
+    this.choices = choicesOf(request);
+    this.wishedParameters = wishesOf(request);
+    this.needsTools = asksForTools(request);
+  }
+
+  parameters(): string[] {
+    return parametersOf(this.request);
+  }
+
+  estimateInputTokens(): number {
+    return estimateInputTokens(this.request.text, this.request.body);
+  }
+}
+
 /** What a chat-shaped request asks for. */
-export const chatAsks = (request: ClientRequest): RequestAsks => ({
-  stream: request.body["stream"] === true,
-  maxOutputTokens: maxOutputTokensOf(request),
-  thoughtTokens: thoughtTokensOf(request),
-  neededOutputTokens: neededOutputTokensOf(request),
-  choices: choicesOf(request),
-  wishedParameters: wishesOf(request),
-  needsTools: asksForTools(request),
-  parameters: () => parametersOf(request),
-  estimateInputTokens: () => estimateInputTokens(request.text, request.body),
-});
+export const chatAsks = (request: AskingRequest): RequestAsks => new ChatAsks(request);
 
 /** Chat-shaped routes serve chat models alone. */
 export function assertServesChat({ id, surface }: CatalogModel): void {

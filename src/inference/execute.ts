@@ -1,5 +1,5 @@
 import { GatewayError } from "../platform/lib/errors.ts";
-import { attemptRecord, readWhole, sendTo } from "./attempt.ts";
+import { attemptRecord, readWhole, sendTo, type Whole } from "./attempt.ts";
 import { askInPieces } from "./ask-in-pieces.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { fallbackOf, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
@@ -16,31 +16,51 @@ import { openStream } from "./open-stream.ts";
 import { prepare } from "./prepare-execution.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { routingTrail } from "./routing-trail.ts";
-import { settle } from "./settle.ts";
+import { settle, type Settled, type Settlement } from "./settle.ts";
 import { withoutCredential } from "./without-credential.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
+import type { UpstreamResponse } from "./upstream/upstream-response.ts";
 
 /**
  * The life of an inference request: plan, hold, attempt candidate after candidate until one answers, settle.
  * Throws `GatewayError`; whatever happens, the hold is settled or freed before this ends.
  */
 export async function execute(deps: InferenceDependencies, call: InferenceCall): Promise<ServedWhole | ServedStream> {
-  const execution = prepare(deps, call);
-  let handedOver = false;
+  const prepared = prepare(deps, call);
+  const execution = prepared instanceof Promise ? await prepared : prepared;
   try {
-    const served = await attemptAll(execution);
-    handedOver = true;
-    return served;
+    execution.firstSendMs = deps.clock.monotonicMs();
+    for (const planned of execution.candidates) {
+      const ready = readyFor(execution, planned);
+      if (ready === undefined) continue;
+      const served = await attemptOne(execution, ready);
+      if (served !== undefined) return served;
+      if (execution.lifeline.clientGone) await leave(execution, ready.candidate);
+      if (execution.failed.at(-1)?.failure.failover !== true) break;
+    }
+    const [unsayable] = execution.unsayable;
+    throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfAttempts(execution.failed, execution.heldBack);
   } catch (error) {
     reportFailure(execution, error);
+    // A whole answer has settled its hold by then and a stream settles it later; what is left was never charged.
+    deps.ledger.void(call.generationId);
+    deps.providerKeys.release(call.generationId);
     throw error;
-  } finally {
-    // A whole answer has settled its hold by now and a stream settles it later; what is left was never charged.
-    if (!handedOver) {
-      deps.ledger.void(call.generationId);
-      deps.providerKeys.release(call.generationId);
-    }
   }
+}
+
+/** A candidate that can be asked, and how. */
+interface Ready {
+  candidate: Candidate;
+  interpretation: Interpretation;
+}
+
+/** The candidate as it can be asked; undefined where it is held back, cannot be told the request, or has no key left. */
+function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
+  if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
+  const interpretation = interpretFor(execution, planned);
+  const candidate = interpretation && takeKey(execution, planned);
+  return interpretation === undefined || candidate === undefined ? undefined : { candidate, interpretation };
 }
 
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
@@ -50,24 +70,6 @@ function reportFailure({ deps, call, requestedModel, failed }: Execution, error:
     surface: call.recordedAs, requestedModel, attempts: failed.map(({ record }) => record),
     durationMs: deps.clock.monotonicMs() - call.startedMs,
   });
-}
-
-async function attemptAll(execution: Execution): Promise<ServedWhole | ServedStream> {
-  const { deps, lifeline } = execution;
-  execution.firstSendMs = deps.clock.monotonicMs();
-  for (const planned of execution.candidates) {
-    if (execution.failed.length > 0 && isHeldBack(execution, planned)) continue;
-    const interpretation = interpretFor(execution, planned);
-    const candidate = interpretation && takeKey(execution, planned);
-    if (interpretation === undefined || candidate === undefined) continue;
-    const served = await attemptOne(execution, { candidate, interpretation });
-    if (served !== undefined) return served;
-    const failure = execution.failed.at(-1)?.failure;
-    if (lifeline.clientGone) await leave(execution, candidate);
-    if (failure === undefined || !failure.failover) break;
-  }
-  const [unsayable] = execution.unsayable;
-  throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfAttempts(execution.failed, execution.heldBack);
 }
 
 /** Whether a provider that fails as it is gets no fallbacks at present, so that an outage is not multiplied. */
@@ -99,30 +101,42 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
 }
 
 async function attemptOne(
-  execution: Execution,
-  { candidate, interpretation }: { candidate: Candidate; interpretation: Interpretation },
+  execution: Execution, { candidate, interpretation }: Ready,
 ): Promise<ServedWhole | ServedStream | undefined> {
   const { deps, call, lifeline } = execution;
   const startedMs = deps.clock.monotonicMs();
+  let whole: Whole;
+  let status = 200;
   if (interpretation.pieces !== undefined) {
-    const { accepted, ...joined } = await askInPieces(deps, { call, candidate, pieces: interpretation.pieces, lifeline });
-    execution.accepted ||= accepted;
-    if (!joined.ok) return noteFailure(execution, { candidate, startedMs, failure: joined.failure });
-    return serveWhole(execution, { candidate, interpretation, answer: joined.answer, status: joined.status, startedMs });
+    const joined = await askInPieces(deps, { call, candidate, pieces: interpretation.pieces, lifeline });
+    execution.accepted ||= joined.accepted;
+    whole = joined;
+    if (joined.ok) status = joined.status;
+  } else {
+    const sent = await sendTo(deps, { call, candidate, interpretation, lifeline });
+    if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
+    execution.accepted = true;
+    const { response } = sent;
+    if (call.asks.stream) return await serveStream(execution, { candidate, interpretation, response, startedMs });
+    status = response.status;
+    const reading = readWhole(response, interpretation);
+    whole = reading instanceof Promise ? await reading : reading;
   }
-  const sent = await sendTo(deps, { call, candidate, interpretation, lifeline });
-  if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
-  execution.accepted = true;
-  if (call.asks.stream) {
-    const { eventsOfWhole } = interpretation.habits;
-    const isPlain = eventsOfWhole === undefined || isFramed(candidate.route);
-    const response = isPlain ? sent.response : asEventStream(sent.response, eventsOfWhole);
-    const opened = await openStream(execution, { candidate, interpretation, response, startedMs });
-    return opened.ok ? opened.served : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
-  }
-  const whole = await readWhole(sent.response, interpretation);
   if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
-  return serveWhole(execution, { candidate, interpretation, answer: whole.answer, status: sent.response.status, startedMs });
+  const ended = endWhole(execution, { candidate, interpretation, answer: whole.answer, status, startedMs });
+  const settled = await settle(deps, ended);
+  if (ended.answer.spentOnReasoning) throw spentOnReasoning(call);
+  return servedWhole(execution, ended, settled);
+}
+
+async function serveStream(
+  execution: Execution,
+  sent: Ready & { response: UpstreamResponse; startedMs: number },
+): Promise<ServedStream | undefined> {
+  const { candidate, interpretation: { habits: { eventsOfWhole } }, response, startedMs } = sent;
+  const isPlain = eventsOfWhole === undefined || isFramed(candidate.route);
+  const opened = await openStream(execution, isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) });
+  return opened.ok ? opened.served : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
 }
 
 function noteFailure(
@@ -142,32 +156,38 @@ function noteFailure(
   return undefined;
 }
 
-async function serveWhole(
-  execution: Execution,
-  served: { candidate: Candidate; interpretation: Interpretation; answer: WholeAnswer; status: number; startedMs: number },
-): Promise<ServedWhole> {
-  const { deps, call } = execution;
-  const { candidate, answer, interpretation: { losses } } = served;
+/** A whole answer that has come, noted, and what it is to be settled with. */
+type EndedWhole = Settlement & { answer: WholeAnswer };
+
+function endWhole(
+  execution: Execution, came: Ready & { answer: WholeAnswer; status: number; startedMs: number },
+): EndedWhole {
+  const { deps, call, failed } = execution;
+  const { candidate, answer, interpretation: { losses } } = came;
   const upstreamEndMs = deps.clock.monotonicMs();
   const record = attemptRecord(candidate, {
-    status: served.status, outcome: "served", reason: null, durationMs: upstreamEndMs - served.startedMs,
+    status: came.status, outcome: "served", reason: null, durationMs: upstreamEndMs - came.startedMs,
   });
   deps.observer.attemptEnded(record);
-  if (!noteKeyServed(deps, candidate)) deps.health.recordSuccess(candidate.route.provider.id, {
-    model: candidate.model.id,
+  if (!noteKeyServed(deps, candidate)) {
+    const model = candidate.model.id;
     // Where nothing is generated, answers are of a size, and the time to one tells how fast a provider is.
-    ...(call.surface !== "chat" && { firstTokenMs: upstreamEndMs - served.startedMs }),
-  });
-  const attempts = [...execution.failed.map(({ record: failed }) => failed), record];
+    const sample = call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
+    deps.health.recordSuccess(candidate.route.provider.id, sample);
+  }
   const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
-  const metered = meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens });
-  const timing = { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs };
-  const settled = await settle(deps, {
-    call, candidate, losses, routing: routingTrail(execution), metered, attempts, timing,
+  return {
+    call, candidate, losses, answer, routing: routingTrail(execution),
+    metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
+    attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
+    timing: { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs },
     requestedModel: execution.requestedModel, finishReason: answer.finishReason,
     status: execution.lifeline.heardClientLeave ? "cancelled" : "completed", streamed: false, upstreamId: answer.upstreamId,
-  });
-  if (answer.spentOnReasoning) throw spentOnReasoning(call);
+  };
+}
+
+function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled): ServedWhole {
+  const { candidate, losses, attempts, answer, metered, timing } = ended;
   return {
     kind: "whole", candidate, losses, attempts, answer, settled, metered, timing,
     balanceAtAdmissionNano: execution.balanceAtAdmissionNano,

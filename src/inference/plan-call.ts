@@ -81,14 +81,20 @@ export interface PlanTrail extends RoutePlan {
 export type PlanDependencies =
   Pick<InferenceDependencies, "catalog" | "privacyOf" | "providerKeys" | "isServable" | "health" | "random" | "sessions">;
 
+/** The models that a request names, each once. */
+function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[] {
+  const first = String(model);
+  return Array.isArray(models) ? [...new Set([first, ...models as string[]])] : [first];
+}
+
 /** Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all. */
 export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail {
   const { body, asks } = call;
   checkTrace(body["trace"]);
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
-  const fallbackIds = Array.isArray(body["models"]) ? (body["models"] as string[]) : [];
-  const ids = [...new Set([String(body["model"]), ...fallbackIds])];
-  const resolved = ids.map((id) => modelFor(deps, { ...call, id }));
+  const { caller, assertServes } = call;
+  const ids = modelIdsOf(body);
+  const resolved = ids.map((id) => modelFor(deps, { id, caller, assertServes }));
   const first = resolved[0];
   const written = withPrivacy(providerFilter({
     provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, suffixMinContext: first?.minContext,
@@ -111,9 +117,9 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     allowedModels: call.caller.key.allowedModels,
     session: sessionOf(call),
   }, choice === undefined ? deps : { ...deps, isServable: choice.isServable, hasOwnKey: choice.hasOwnKey });
+  const { candidates, leftOut, emptiedBy, moved } = choice === undefined ? plan : withCredentials(plan, choice);
   return {
-    ...(choice === undefined ? plan : withCredentials(plan, choice)),
-    ids, losesNothing, inputTokens,
+    candidates, leftOut, emptiedBy, moved, ids, losesNothing, inputTokens,
     requestedModel: first?.model.id ?? "",
     viaRouter: first?.isRouter === true,
   };
