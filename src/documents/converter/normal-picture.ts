@@ -1,6 +1,7 @@
 import type { ConversionLimits } from "./converter-messages.ts";
 import type { FileFormat } from "./file-format.ts";
 import { loaded, RefusedFile } from "./conversion-error.ts";
+import { isCut } from "./cut-picture.ts";
 
 /** Recognition gains nothing from more pixels, and takes time for each: A4 at 300 dpi has 8.7 million. */
 const usefulPixels = 10_000_000;
@@ -10,6 +11,7 @@ const png = { compressionLevel: 1 };
 
 /** A picture as PNGs, one for each of its pages: of a useful size, upright, and without transparency. Throws `RefusedFile`. */
 export async function normalPictures(format: FileFormat, bytes: Uint8Array, limits: ConversionLimits): Promise<Uint8Array[]> {
+  if (isCut(format, bytes)) throw new RefusedFile("The picture is cut: its end is missing.");
   return format === "tiff" ? tiffPages(bytes, limits) : [await onWhite(await normalPicture(bytes, limits))];
 }
 

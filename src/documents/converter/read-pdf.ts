@@ -30,6 +30,7 @@ export interface PdfReading {
 export async function readPdf(bytes: Uint8Array, { limits, readPicture, onPage }: PdfReading): Promise<ReadPage[]> {
   const pdf = await openPdf(bytes, { limits });
   const { numPages } = pdf;
+  if (numPages < 1) throw new RefusedFile("The document has no pages.");
   if (numPages > limits.pagesMax) throw new RefusedFile(`The document has ${numPages} pages; at most ${limits.pagesMax} can be read.`);
   const pages: ReadPage[] = [];
   const scanned: number[] = [];

@@ -1,55 +1,92 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { seededRandom } from "../process/support/seeded-random.ts";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { availableParallelism } from "node:os";
+import { eventually } from "../scenarios/support/eventually.ts";
+import { converterChildren } from "../../support/documents/converter-children.ts";
 import { drawPage } from "../../support/documents/draw-page.ts";
-import { encodePicture, pictureFormats } from "../../support/documents/encode-picture.ts";
-import { writePdf } from "../../support/documents/write-pdf.ts";
-import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { encodePicture } from "../../support/documents/encode-picture.ts";
+import type { HostileFile } from "../../support/documents/hostile/hostile-file.ts";
+import { hostileFiles } from "../../support/documents/hostile/hostile-files.ts";
+import { spoiledFiles } from "../../support/documents/hostile/spoiled-files.ts";
+import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+
+/** What the converter has at most, as its module says. */
+const childrenMax = Math.min(4, Math.max(2, Math.floor(availableParallelism() / 2)));
 
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startGateway();
-});
+beforeAll(async () => void (gateway = await startGateway({ sandbox: true })));
 afterAll(() => gateway.stop());
 
-/** A file that is cut somewhere, has some of its bytes changed, or goes on as another one. */
-function spoiled(bytes: Uint8Array, { random, other }: { random: () => number; other: Uint8Array }): Uint8Array {
-  const at = (length: number): number => Math.floor(random() * length);
-  const kind = at(3);
-  if (kind === 0) return bytes.slice(0, 12 + at(bytes.length - 12));
-  if (kind === 1) return Buffer.concat([bytes.subarray(0, 8 + at(64)), other]);
-  const changed = Uint8Array.from(bytes);
-  for (let count = 0; count < 8; count += 1) changed[8 + at(changed.length - 8)] = at(256);
-  return changed;
+/** Every other file comes as a form, whose file may be empty; the others in JSON. */
+function send({ bytes }: Pick<HostileFile, "bytes">, place: number): Promise<Response> {
+  if (place % 2 === 1 && bytes.length > 0) return gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") });
+  const form = new FormData();
+  form.set("image", new File([new Uint8Array(bytes)], "scan.png"));
+  return fetch(`${gateway.baseUrl}/ocr/extract`, { method: "POST", headers: { authorization: `Bearer ${testLlmKey}` }, body: form });
 }
 
-test("70 spoiled files of every kind end with a text or a refusal, each, while other requests are served", async () => {
-  const canvas = drawPage({ width: 160, height: 50, texts: [{ text: "text", x: 20, y: 35 }] });
-  const files = await Promise.all(pictureFormats.map(async (format): Promise<Uint8Array> => encodePicture[format](canvas)));
-  files.push(writePdf([{ texts: [{ text: "The text of a page", x: 60, y: 700 }] }]));
-  const random = seededRandom(7);
-  const answers = await Promise.all(Array.from({ length: 70 }, async (_, index) => {
-    const bytes = spoiled(files[index % files.length] as Uint8Array, { random, other: files[(index + 3) % files.length] as Uint8Array });
-    // A few at a time: the queue for converters is bounded.
-    await gatekeeper.turn();
-    const response = await gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") }).finally(() => gatekeeper.leave());
-    const { error } = (await response.json()) as { error?: { code: string } };
-    return `${response.status} ${error?.code ?? "text"}`;
-  }));
-  expect((await gateway.get("/credits")).status).toBe(200);
-  const counts = Object.groupBy(answers, (answer) => answer);
-  expect(Object.keys(counts).filter((answer) => answer !== "200 text")).toEqual(["502 ocr_extraction_error"]);
-}, 30_000);
+interface Ending {
+  name: string;
+  answer: string;
+}
 
-/** Lets eight in at once. */
-const gatekeeper = {
-  inside: 0,
-  waiting: [] as (() => void)[],
-  async turn(): Promise<void> {
-    if (this.inside >= 8) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    this.inside += 1;
-  },
-  leave(): void {
-    this.inside -= 1;
-    this.waiting.shift()?.();
-  },
-};
+/** Sends files, eight at once since the queue for converters is bounded, and tells what became of each, and of the converters. */
+async function sendAll(files: readonly HostileFile[]): Promise<{ endings: Ending[]; childrenMost: number }> {
+  const endings: Ending[] = [];
+  const left = [...files.entries()];
+  let childrenMost = 0;
+  const work = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [place, file] = next;
+      const response = await send(file, place);
+      const { error } = (await response.json()) as { error?: { code: string } };
+      endings.push({ name: file.name, answer: `${response.status} ${error?.code ?? "text"}` });
+      childrenMost = Math.max(childrenMost, converterChildren()?.length ?? 0);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  return { endings, childrenMost };
+}
+
+const chat = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] };
+
+describe("files of which nobody knows what they do", () => {
+  test("200 and more are refused each, while others are served, by few children", async () => {
+    const files = (await hostileFiles()).filter(({ harmless }) => harmless !== true);
+    expect(files.length).toBeGreaterThanOrEqual(200);
+    const sending = sendAll(files);
+    for (let times = 0; times < 20; times += 1) expect((await gateway.post("/chat/completions", chat)).status).toBe(200);
+    const { endings, childrenMost } = await sending;
+    expect(endings.filter(({ answer }) => answer !== "502 ocr_extraction_error")).toEqual([]);
+    expect(childrenMost).toBeLessThanOrEqual(childrenMax);
+  }, 180_000);
+
+  test("what readers know how to take is taken, and nothing else happens", async () => {
+    const files = (await hostileFiles()).filter(({ harmless }) => harmless === true);
+    const { endings } = await sendAll(files);
+    expect(endings.filter(({ answer }) => answer !== "200 text")).toEqual([]);
+  }, 120_000);
+
+  test("70 spoiled ones end with a text or a refusal", async () => {
+    const { endings } = await sendAll(await spoiledFiles(70));
+    const answers = new Set(endings.map(({ answer }) => answer));
+    expect([...answers].filter((answer) => answer !== "200 text")).toEqual(["502 ocr_extraction_error"]);
+  }, 120_000);
+
+  test("afterwards a file is read as before, and no child has crashed", async () => {
+    const page = drawPage({ width: 640, height: 120, texts: [{ text: "The invoice was paid", x: 40, y: 70, size: 32 }] });
+    const response = await send({ bytes: await encodePicture.png(page) }, 0);
+    expect([response.status, await response.json()]).toMatchObject([200, { text: "The invoice was paid" }]);
+    expect(await gateway.metrics.text()).not.toMatch(/conversion_duration_seconds_count\{[^}]*outcome="failed"/);
+  }, 60_000);
+});
+
+test("children end with their gateway", async () => {
+  const other = await startGateway();
+  const before = converterChildren() ?? [];
+  await other.post("/ocr/extract", { image: Buffer.from("%PDF-1.7 and nothing of the kind").toString("base64") });
+  const own = (converterChildren() ?? []).filter((pid) => !before.includes(pid));
+  await other.stop();
+  // A child is ended, not asked; the system needs a moment to forget it.
+  await eventually("no child is left", () => !(converterChildren() ?? []).some((pid) => own.includes(pid)));
+  expect(own.length).toBe(process.platform === "linux" ? 1 : 0);
+}, 60_000);
