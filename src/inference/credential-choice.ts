@@ -6,6 +6,7 @@ import { sendableDialects } from "./providers/endpoint-path.ts";
 import type { Candidate, LeftOut, ProviderFilter } from "./routing/candidate.ts";
 import { balancesLoad } from "./routing/order-policies.ts";
 import { barringState } from "./routing/provider-states.ts";
+import { runsOfModels } from "./routing/runs-of-models.ts";
 
 /** Keys of one provider that a request tries at most. */
 const ownKeysMax = 8;
@@ -113,15 +114,4 @@ export class CredentialChoice {
     const pooled = providerKeys.pooledKeys(provider.id, { except: this.workspaceId });
     return pooled.slice(0, pooledKeysMax).map((key) => ({ key, source: "pool" }));
   }
-}
-
-/** Neighbours of the same model together, in their order. */
-function runsOfModels(candidates: readonly Candidate[]): Candidate[][] {
-  const runs: Candidate[][] = [];
-  for (const candidate of candidates) {
-    const run = runs.at(-1);
-    if (run?.[0]?.model === candidate.model) run.push(candidate);
-    else runs.push([candidate]);
-  }
-  return runs;
 }

@@ -21,8 +21,15 @@ export interface TargetOptions {
 /** Where requests of a route go, whole or streamed. */
 export type TargetLookup = (route: UpstreamRoute, options: TargetOptions) => UpstreamTarget;
 
+/** What is known of routes, each of which belongs to one model; a catalog's routes never change, and planning asks of each. */
+const servable = new WeakMap<UpstreamRoute, boolean>();
+
 /** Whether a route serves callers without a key of their own: callable with a platform credential, and billable. */
-export const isServable = (route: UpstreamRoute, model: CatalogModel): boolean => isReachable(route, model, sendableDialects);
+export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
+  let is = servable.get(route);
+  if (is === undefined) servable.set(route, (is = isReachable(route, model, sendableDialects)));
+  return is;
+}
 
 /** Builds the look-up of where a chat route's requests go: the constant part of their head is made once a route. */
 export function createTargetLookup(services: { clock: Clock; upstream: UpstreamClient }): TargetLookup {

@@ -9,6 +9,8 @@ export interface DefaultPool {
 
 /** A pool that is longer makes no request safer and every plan slower. */
 const membersMax = 8;
+/** Free models are rationed, so more of them are needed; a catalog may have hundreds. */
+const freeMembersMax = 10;
 /** USD per million output tokens above which nobody wants a model that they did not name, in pico-USD per token. */
 const outputPicoUsdMax = 40_000_000n;
 /** Tokens that an agent's session grows to. */
@@ -95,12 +97,12 @@ function autoPool(models: readonly CatalogModel[]): DefaultPool {
   return { members: [...large, ...small], qualityCount: large.length };
 }
 
-/** `free`: every model tagged free, those that take tools first, then those that hold more. */
+/** `free`: models tagged free, those that take tools first, then those that hold more. */
 function freePool(models: readonly CatalogModel[]): DefaultPool {
   const free = models.filter((model) => isFree(model) && !isSpecial(model));
   const members = free.sort((left, right) =>
     Number(takesTools(right)) - Number(takesTools(left)) || right.contextLength - left.contextLength);
-  return { members, qualityCount: 0 };
+  return { members: members.slice(0, freeMembersMax), qualityCount: 0 };
 }
 
 /** `cowork`: tool-capable models that hold an agent's session and think, one of each maker. */

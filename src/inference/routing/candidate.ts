@@ -1,5 +1,5 @@
 import type { KeyUse } from "../../account/byok/provider-key-usage.ts";
-import { chargeFor, effectivePrice } from "../../account/ledger/price.ts";
+import { chargeFor, effectivePrice, type PriceVector } from "../../account/ledger/price.ts";
 import { isFreeRoute } from "../catalog/free-route.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import type { Cutoff } from "./route-measures.ts";
@@ -88,8 +88,16 @@ export function namesProvider(name: string, { provider }: UpstreamRoute): boolea
 /** Pico-USD for one input and one output token of a request with so many input tokens; infinite where no price is known. */
 export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): number {
   if (price === undefined) return Number.POSITIVE_INFINITY;
-  const vector = price.tiers === undefined ? price.base : effectivePrice(price, inputTokens);
-  return Number(vector.inputTokens + vector.outputTokens);
+  return comparable(price.tiers === undefined ? price.base : effectivePrice(price, inputTokens));
+}
+
+/** Vectors live as long as a catalog, and planning compares them for every request. */
+const comparablePrices = new WeakMap<PriceVector, number>();
+
+function comparable(vector: PriceVector): number {
+  let price = comparablePrices.get(vector);
+  if (price === undefined) comparablePrices.set(vector, (price = Number(vector.inputTokens + vector.outputTokens)));
+  return price;
 }
 
 /** What a request is expected to cost on a candidate, in nano-USD; undefined where no price is known. */

@@ -1,7 +1,8 @@
 import type { Candidate, LeftOut, RoutingRequest } from "./candidate.ts";
-import type { HealthWindows } from "./health-windows.ts";
+import type { HealthMoment } from "./health-moment.ts";
 import { balancesLoad, orderPolicyFor, type OrderFacts } from "./order-policies.ts";
 import { rankMembers } from "./rank-members.ts";
+import { runsOfModels } from "./runs-of-models.ts";
 import { missedPreference } from "./soft-preferences.ts";
 
 /** What ordering works with. */
@@ -24,12 +25,15 @@ export function orderCandidates(candidates: readonly Candidate[], ordering: Orde
 }
 
 /** The candidates of one model, or of each member of a router in its rank, the cheapest first. */
-function membersOf(group: readonly Candidate[], { request, leftOut }: Ordering): Candidate[][] {
-  const byPrice = group.length <= 1 ? [...group] : [...group].sort((left, right) => left.price - right.price);
-  const router = byPrice[0]?.router;
-  if (router === undefined) return [byPrice];
-  return rankMembers(byPrice, { router, request, leftOut });
+function membersOf(group: readonly Candidate[], { request, leftOut }: Ordering): readonly (readonly Candidate[])[] {
+  const router = group[0]?.router;
+  if (router === undefined) return [byPrice(group)];
+  return rankMembers(runsOfModels(group).map(byPrice), { router, request, leftOut });
 }
+
+/** The cheapest first; equals stay as they are. */
+const byPrice = (candidates: readonly Candidate[]): readonly Candidate[] =>
+  (candidates.length <= 1 ? candidates : candidates.toSorted((left, right) => left.price - right.price));
 
 function orderGroup(group: readonly Candidate[], ordering: Ordering): Candidate[] {
   if (group.length === 0) return [];
@@ -62,26 +66,32 @@ function orderTiers(members: readonly (readonly Candidate[])[], { request, facts
     troubled.push(...tiers.troubled);
   }
   for (const candidate of slow) candidate.reason = `misses ${missedPreference(candidate, request, facts.health)}`;
-  for (const candidate of troubled) candidate.reason = troubleOf(candidate, facts.health) ?? "outage in the last 30 seconds";
+  for (const candidate of troubled) candidate.reason = troubleOf(candidate, facts.health);
   return [...fine, ...slow, ...troubled];
 }
 
-/** Why a candidate is asked last where the load is balanced; undefined where nothing speaks against it. */
-function troubleOf({ model, route: { provider } }: Candidate, health: HealthWindows): string | undefined {
-  if (health.hasOutage(provider.id, model.id)) return "outage in the last 30 seconds";
-  return health.stateOf(provider.id) === undefined ? undefined : "deprioritized";
+/** Why a candidate is asked last where the load is balanced. */
+const troubleOf = ({ model, route: { provider } }: Candidate, health: HealthMoment): string =>
+  (health.hasOutage(provider.id, model.id) || health.stateOf(provider.id) === undefined
+    ? "outage in the last 30 seconds"
+    : "deprioritized");
+
+interface Tiers {
+  fine: readonly Candidate[];
+  slow: readonly Candidate[];
+  troubled: readonly Candidate[];
 }
 
-function splitTiers(
-  candidates: readonly Candidate[],
-  { request, health }: { request: RoutingRequest; health: HealthWindows },
-): { fine: Candidate[]; slow: Candidate[]; troubled: Candidate[] } {
+const nobody: readonly Candidate[] = [];
+
+function splitTiers(candidates: readonly Candidate[], { request, health }: { request: RoutingRequest; health: HealthMoment }): Tiers {
   const watchesOutages = balancesLoad(request.preferences);
-  const tiers = { fine: [] as Candidate[], slow: [] as Candidate[], troubled: [] as Candidate[] };
-  for (const candidate of candidates) {
-    if (watchesOutages && troubleOf(candidate, health) !== undefined) tiers.troubled.push(candidate);
-    else if (missedPreference(candidate, request, health) !== undefined) tiers.slow.push(candidate);
-    else tiers.fine.push(candidate);
-  }
-  return tiers;
+  const isTroubled = ({ model, route }: Candidate): boolean => watchesOutages && health.isTroubled(route.provider.id, model.id);
+  const isSlow = (candidate: Candidate): boolean => missedPreference(candidate, request, health) !== undefined;
+  // Mostly all of them are fine, and stay the list that they are.
+  const allFine = !candidates.some((candidate) => isTroubled(candidate) || isSlow(candidate));
+  if (allFine) return { fine: candidates, slow: nobody, troubled: nobody };
+  const troubled = candidates.filter(isTroubled);
+  const well = candidates.filter((candidate) => !isTroubled(candidate));
+  return { fine: well.filter((candidate) => !isSlow(candidate)), slow: well.filter(isSlow), troubled };
 }

@@ -1,9 +1,9 @@
 import { namesProvider, type Candidate, type ProviderFilter } from "./candidate.ts";
-import type { HealthWindows } from "./health-windows.ts";
+import type { HealthMoment } from "./health-moment.ts";
 
 /** What order policies may look at beside the candidates. */
 export interface OrderFacts {
-  health: HealthWindows;
+  health: HealthMoment;
   /** Uniform random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
 }
@@ -39,7 +39,7 @@ const precisionOf = ({ route: { quantization } }: Candidate): number =>
   quantization === undefined ? precisionUnknown : precisions[quantization.toLowerCase()] ?? precisionUnknown;
 
 /** The share of attempts that failed in the last five minutes; trouble of this moment counts for more than any. */
-function troubleOf({ model, route }: Candidate, health: HealthWindows): number {
+function troubleOf({ model, route }: Candidate, health: HealthMoment): number {
   if (health.hasOutage(route.provider.id, model.id) || health.stateOf(route.provider.id) !== undefined) return 2;
   const { failures, attempts } = health.errorRate(route.provider.id, model.id) ?? { failures: 0, attempts: 1 };
   return failures / attempts;
@@ -62,15 +62,17 @@ const bySort: OrderPolicy = (candidates, { sort }, { health }) => {
   return byCost(candidates, costOf);
 };
 
-/** The index drawn with weights of the inverse square of price; free routes share the draw among themselves. */
+const weightAt = (price: number, free: boolean): number => (free ? Number(price === 0) : 1 / (price * price));
+
+/** The index drawn with weights of the inverse square of price; free routes, which come first, share the draw among themselves. */
 function drawByPrice(candidates: readonly Candidate[], random: () => number): number {
-  const free = candidates.some(({ price }) => price === 0);
-  const weightOf = ({ price }: Candidate): number => (free ? Number(price === 0) : 1 / price ** 2);
+  if (candidates.length === 1) return 0;
+  const free = candidates[0]?.price === 0;
   let total = 0;
-  for (const candidate of candidates) total += weightOf(candidate);
+  for (const { price } of candidates) total += weightAt(price, free);
   let mark = random() * total;
   for (let index = 0; index < candidates.length; index += 1) {
-    mark -= weightOf(candidates[index] as Candidate);
+    mark -= weightAt((candidates[index] as Candidate).price, free);
     if (mark < 0) return index;
   }
   return 0;
@@ -78,13 +80,15 @@ function drawByPrice(candidates: readonly Candidate[], random: () => number): nu
 
 /** The default (rule 1): one is drawn by the inverse square of price, the others follow by price. */
 const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
-  const ordered = [...candidates];
-  const drawn = ordered.splice(drawByPrice(ordered, random), 1);
-  for (const candidate of ordered) candidate.reason = "fallback by price";
-  for (const candidate of drawn) {
-    candidate.reason = "weighted by price";
-    ordered.unshift(candidate);
+  const drawn = candidates[drawByPrice(candidates, random)];
+  if (drawn === undefined) return [];
+  const ordered = [drawn];
+  for (const candidate of candidates) {
+    if (candidate === drawn) continue;
+    candidate.reason = "fallback by price";
+    ordered.push(candidate);
   }
+  drawn.reason = "weighted by price";
   return ordered;
 };
 

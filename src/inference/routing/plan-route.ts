@@ -2,7 +2,8 @@ import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { comparablePrice, type Candidate, type LeftOut, type RoutingRequest } from "./candidate.ts";
 import { routeRules } from "./filters.ts";
 import { orderCandidates } from "./order-candidates.ts";
-import type { OrderFacts } from "./order-policies.ts";
+import type { HealthMoment } from "./health-moment.ts";
+import type { HealthWindows } from "./health-windows.ts";
 import { barringState, leaveOutUnwell } from "./provider-states.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
@@ -17,10 +18,13 @@ export interface RoutePlan {
 }
 
 /** What planning may look at; `isServable` tells routes that this process can call for this caller. */
-export interface PlanFacts extends OrderFacts {
+export interface PlanFacts {
+  health: HealthWindows;
+  /** Uniform random number from 0 (inclusive) to 1 (exclusive). */
+  random(): number;
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
   /** Whether the caller's own key serves a route, so that states of the platform's providers do not concern it. */
-  hasOwnKey?(route: UpstreamRoute, model: CatalogModel): boolean;
+  hasOwnKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
   /** Where sessions were served last; without it every request stands for itself. */
   sessions?: StickySessions | undefined;
 }
@@ -32,15 +36,16 @@ export const notServable = "not servable with a platform credential";
 export function planRoute(request: RoutingRequest, facts: PlanFacts): RoutePlan {
   const leftOut: LeftOut[] = [];
   const allowed = applyRules(candidatesOf(request, { facts, leftOut }), { request, leftOut });
-  const able = leaveOutUnwell(allowed.kept, { facts, leftOut });
-  const ordered = orderCandidates(able.kept, { request, facts, leftOut });
+  const health = facts.health.moment();
+  const able = leaveOutUnwell(allowed.kept, { facts: { health, hasOwnKey: facts.hasOwnKey }, leftOut });
+  const ordered = orderCandidates(able.kept, { request, facts: { health, random: facts.random }, leftOut });
   for (const candidate of ordered) {
     if (candidate.memberReason !== "") candidate.reason = `${candidate.memberReason}; ${candidate.reason}`;
     if (able.nobodyElse) {
-      candidate.reason = `${barringState(candidate.route.provider.id, facts.health)}, but nobody else is left; ${candidate.reason}`;
+      candidate.reason = `${barringState(candidate.route.provider.id, health)}, but nobody else is left; ${candidate.reason}`;
     }
   }
-  const moved = stayWithSession(ordered, { request, facts });
+  const moved = stayWithSession(ordered, { request, sessions: facts.sessions, health });
   const candidates = request.preferences.allowFallbacks ? ordered : ordered.slice(0, 1);
   return { candidates, leftOut, emptiedBy: allowed.emptiedBy ?? able.emptiedBy, moved };
 }
@@ -91,13 +96,16 @@ function applyRules(
  * Puts the provider that served the request's session last in front, so that its prompt cache is hit: while it
  * is well and the request names no order of its own. Tells whether the session has to move.
  */
-function stayWithSession(ordered: Candidate[], { request, facts }: { request: RoutingRequest; facts: PlanFacts }): boolean {
+function stayWithSession(
+  ordered: Candidate[],
+  { request, sessions, health }: { request: RoutingRequest; sessions: StickySessions | undefined; health: HealthMoment },
+): boolean {
   const { session, models: [requested], preferences } = request;
   if (session === undefined || requested === undefined || ordered.length === 0) return false;
-  const place = facts.sessions?.lastPlace(session, requested.id);
+  const place = sessions?.lastPlace(session, requested.id);
   if (place === undefined) return false;
   const index = ordered.findIndex((candidate) => isAtPlace(candidate, place));
-  const isWell = !facts.health.hasOutage(place.provider, place.model) && facts.health.stateOf(place.provider) === undefined;
+  const isWell = !health.hasOutage(place.provider, place.model) && health.stateOf(place.provider) === undefined;
   if (index < 0 || preferences.order !== undefined || !isWell) return index !== 0;
   const [stayed] = ordered.splice(index, 1) as [Candidate];
   stayed.reason = `served the session last; ${stayed.reason}`;

@@ -2,10 +2,12 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
 import { checkPreferences } from "./check-preferences.ts";
-import { sortOf, type SortKey, type WrittenCutoffs } from "./provider-preferences.ts";
+import { sortOf, type ProviderPreferences, type SortKey, type WrittenCutoffs } from "./provider-preferences.ts";
 import type { Cutoff } from "./route-measures.ts";
 
 const openFilter: ProviderFilter = Object.freeze({ allowFallbacks: true, partition: "model" });
+
+const noPreferences: ProviderPreferences = Object.freeze({});
 
 const percentiles = [["p50", 0.5], ["p75", 0.75], ["p90", 0.9], ["p99", 0.99]] as const;
 
@@ -47,7 +49,7 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
   const { provider, suffixSort, suffixMinContext, forcedProviders } = written;
   const plain = provider === undefined || provider === null;
   if (plain && suffixSort === undefined && suffixMinContext === undefined && forcedProviders === undefined) return openFilter;
-  const preferences = checkPreferences(provider ?? {});
+  const preferences = plain ? noPreferences : checkPreferences(provider);
   const sort = sortOf(preferences) ?? suffixSort;
   const partition = typeof preferences.sort === "object" ? preferences.sort?.partition ?? "model" : "model";
   return {

@@ -1,5 +1,4 @@
 import type { Candidate, LeftOut } from "./candidate.ts";
-import type { HealthWindows } from "./health-windows.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 
 /** Why a provider is treated otherwise than others (contract, "Health and routing states"; docs/health.md says when). */
@@ -10,13 +9,13 @@ export type StateLookup = (providerId: string) => ProviderState | undefined;
 
 /** What leaving out looks at. */
 interface Facts {
-  health: HealthWindows;
+  health: { stateOf: StateLookup };
   /** Whether a caller's own key serves a route; what the platform's requests met says nothing of it. */
-  hasOwnKey?(route: UpstreamRoute, model: CatalogModel): boolean;
+  hasOwnKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
 }
 
 /** The state that a provider is not asked in; one that is deprioritized is asked last. */
-export function barringState(providerId: string, health: HealthWindows): Exclude<ProviderState, "deprioritized"> | undefined {
+export function barringState(providerId: string, health: { stateOf: StateLookup }): Exclude<ProviderState, "deprioritized"> | undefined {
   const state = health.stateOf(providerId);
   return state === "deprioritized" ? undefined : state;
 }
@@ -39,7 +38,7 @@ export function leaveOutUnwell(candidates: readonly Candidate[], { facts, leftOu
     const state = barringState(route.provider.id, facts.health);
     return state === undefined || facts.hasOwnKey?.(route, model) === true ? undefined : state;
   };
-  const allWell = candidates.every((candidate) => stateOf(candidate) === undefined);
+  const allWell = !candidates.some((candidate) => stateOf(candidate) !== undefined);
   if (allWell) return { kept: candidates, emptiedBy: undefined, nobodyElse: false };
   const well = candidates.filter((candidate) => stateOf(candidate) === undefined);
   const nobodyElse = well.length === 0;

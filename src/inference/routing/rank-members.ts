@@ -20,34 +20,28 @@ interface Facts {
 }
 
 /**
- * Leaves out members that cannot take the request's kinds of input, if any member can, and puts the others in
- * the order that their quality and the request call for: the candidates of each member, as they came.
+ * Leaves out members that cannot take the request's kinds of input, if any member can, and puts the others, which come in the order
+ * of the pool, in the order that their quality and the request call for: the candidates of each member, as they came.
  */
 export function rankMembers(
-  candidates: readonly Candidate[],
+  members: readonly (readonly Candidate[])[],
   { router, request, leftOut }: { router: CatalogModel; request: RoutingRequest; leftOut: LeftOut[] },
-): Candidate[][] {
+): (readonly Candidate[])[] {
   const needs = request.needs?.() ?? noNeeds;
-  const able = withInputs(candidates, { inputs: needs.inputs, leftOut });
-  const byModel = Map.groupBy(able, ({ model }) => model);
-  const members = router.router?.members.flatMap((member) => {
-    const own = byModel.get(member);
-    return own === undefined ? [] : [own];
-  });
-  return rank(members ?? [], { router, request, needs });
+  return rank(withInputs(members, { inputs: needs.inputs, leftOut }), { router, request, needs });
 }
 
 function withInputs(
-  candidates: readonly Candidate[],
+  members: readonly (readonly Candidate[])[],
   { inputs, leftOut }: { inputs: ReadonlySet<InputKind>; leftOut: LeftOut[] },
-): readonly Candidate[] {
-  let able = candidates;
+): readonly (readonly Candidate[])[] {
+  let able = members;
   for (const kind of inputs) {
-    const takesIt = ({ model }: Candidate): boolean => model.capabilities.includes(kind);
+    const takesIt = ([first]: readonly Candidate[]): boolean => first?.model.capabilities.includes(kind) === true;
     // Where no member declares it, the catalog does not know, and the provider has the last word.
     if (!able.some(takesIt)) continue;
-    for (const candidate of able) {
-      if (!takesIt(candidate)) leftOut.push({ provider: candidate.route.provider.id, model: candidate.model.id, rule: kind });
+    for (const { model, route } of able.filter((member) => !takesIt(member)).flat()) {
+      leftOut.push({ provider: route.provider.id, model: model.id, rule: kind });
     }
     able = able.filter(takesIt);
   }
@@ -62,7 +56,7 @@ function isLight({ router, request, needs }: Facts): boolean {
 }
 
 /** Estimates refuse nothing: what may be too short, or thinks too little, goes behind the others. */
-function rank(members: readonly Candidate[][], facts: Facts): Candidate[][] {
+function rank(members: readonly (readonly Candidate[])[], facts: Facts): (readonly Candidate[])[] {
   const { router, request, needs } = facts;
   const light = isLight(facts);
   const neededTokens = (request.inputTokens ?? 0) + (request.maxOutputTokens ?? outputTokensDefault);

@@ -1,5 +1,5 @@
 import type { Candidate, RoutingRequest } from "./candidate.ts";
-import type { HealthWindows } from "./health-windows.ts";
+import type { HealthMoment } from "./health-moment.ts";
 import { supports } from "./supports.ts";
 
 /**
@@ -9,7 +9,7 @@ import { supports } from "./supports.ts";
 export function missedPreference(
   candidate: Candidate,
   { preferences: { minThroughput, maxLatencyMs }, wishedParameters }: Pick<RoutingRequest, "preferences" | "wishedParameters">,
-  health: HealthWindows,
+  health: HealthMoment,
 ): string | undefined {
   const undeclared = wishedParameters?.find((parameter) => !supports(candidate, parameter));
   if (undeclared !== undefined) return undeclared;

@@ -57,6 +57,11 @@ export function nextHealth(before: ProviderHealth, signal: HealthSignal, nowMs: 
 /** The health at a later time, when nothing happened but time passed; the same object where that changes nothing. */
 export const settledHealth = (health: ProviderHealth, nowMs: number): ProviderHealth => settled(health, nowMs);
 
+/** Whether nothing is remembered that could be a state: what planning a request finds of most providers, without reckoning. */
+export const isUntroubled = ({ deprioritized, failuresInRow, failures, quarantine, excluded, budgetExhausted }: ProviderHealth): boolean =>
+  !deprioritized && failuresInRow === 0 && failures < limits.deprioritizedFailuresMin && quarantine === undefined && !excluded
+  && !budgetExhausted;
+
 /** Every state that a provider is in, the gravest first; empty for a healthy one. */
 export function statesOf(health: ProviderHealth, nowMs: number): RoutingState[] {
   const states: RoutingState[] = [];

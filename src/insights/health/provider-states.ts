@@ -1,6 +1,7 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import {
-  isOnProbation, nextHealth, settledHealth, statesOf, unknownHealth, type HealthSignal, type ProviderHealth, type RoutingState,
+  isOnProbation, isUntroubled, nextHealth, settledHealth, statesOf, unknownHealth,
+  type HealthSignal, type ProviderHealth, type RoutingState,
 } from "./provider-health.ts";
 
 /** Status of an upstream in events (contract, "Health and routing states"). */
@@ -50,7 +51,7 @@ export class ProviderStates {
   /** The gravest state of a provider; undefined for a healthy one. */
   stateOf(providerId: string): RoutingState | undefined {
     const health = this.health.get(providerId);
-    return health === undefined ? undefined : statesOf(health, this.clock.nowMs())[0];
+    return health === undefined || isUntroubled(health) ? undefined : statesOf(health, this.clock.nowMs())[0];
   }
 
   /** Every state that a provider is in, the gravest first. */

@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts";
+import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
+import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
+import { planCall } from "../plan-call.ts";
+
+/** Models by id, of which nobody may go through all. */
+class LookUpOnly extends Map<string, CatalogModel> {
+  private readonly refuse = (): never => {
+    throw new Error("planning goes through the whole catalog");
+  };
+
+  seal(): this {
+    for (const name of ["keys", "values", "entries", "forEach", Symbol.iterator]) Object.defineProperty(this, name, { value: this.refuse });
+    return this;
+  }
+}
+
+/** A catalog that counts how often any of its rows is looked at, and refuses to be gone through. */
+function watched(models: number): { catalog: CatalogSnapshot; looks(): number } {
+  const snapshot = largeCatalog({ models, routesPerModel: 10 });
+  let looks = 0;
+  for (const route of new Set([...snapshot.models.values()].flatMap(({ routes }) => routes))) {
+    const { provider } = route;
+    Object.defineProperty(route, "provider", { get: () => {
+      looks += 1;
+      return provider;
+    } });
+  }
+  return { catalog: { ...snapshot, models: new LookUpOnly(snapshot.models).seal() }, looks: () => looks };
+}
+
+const [small, large] = [watched(300), watched(1_500)];
+
+function planned({ catalog, looks }: ReturnType<typeof watched>, body: Body): { looks: number; candidates: number; leftOut: number } {
+  const deps = planDependencies(catalog);
+  const call = callOn("chat", { messages: [{ role: "user", content: "hi" }], ...body }, { forcedProviders: body["forced"] as string[] });
+  // What is collected once a catalog, such as the names of its providers, is no part of any request.
+  planCall(deps, call);
+  const before = looks();
+  const { candidates, leftOut } = planCall(deps, call);
+  return { looks: looks() - before, candidates: candidates.length, leftOut: leftOut.length };
+}
+
+test.each<[string, Body]>([
+  ["one model", { model: modelIdAt(0) }],
+  ["one model in another case, with a suffix", { model: modelIdAt(0).toUpperCase() + ":Nitro" }],
+  ["a model and its fallbacks", { model: modelIdAt(0), models: [modelIdAt(1), modelIdAt(2)] }],
+  ["a header that names providers", { model: modelIdAt(0), forced: ["P1", "p2"] }],
+  ["many fields of the provider object", {
+    model: modelIdAt(0),
+    provider: { ignore: ["p1"], zdr: true, sort: { by: "price", partition: "none" }, max_price: { prompt: "50" }, min_context: 100 },
+  }],
+  ["service/auto", { model: "service/auto" }],
+  ["service/auto with suffixes", { model: "service/auto:floor[100k]" }],
+  ["service/free", { model: "service/free" }],
+  ["service/latest", { model: "service/latest" }],
+])("%s: five times the catalog is not one look more", (_, body) => {
+  const work = planned(small, body);
+  expect(work.candidates).toBeGreaterThan(0);
+  expect(planned(large, body)).toEqual(work);
+});
+
+test("an unknown model is refused without going through the others", () => {
+  expect(() => planned(large, { model: "nobody/nothing" })).toThrow("is not in the catalog");
+});
