@@ -1,4 +1,4 @@
-import type { Ledger } from "./account/ledger/ledger.ts";
+import type { LedgerPort } from "./account/ledger/ledger-port.ts";
 import { grantInsert } from "./account/ledger/grants.ts";
 import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "./account/ledger/transfer.ts";
 import { KeyProber, type ProbeKey } from "./account/byok/key-prober.ts";
@@ -35,7 +35,7 @@ import { usageAddStatements } from "./insights/usage-rollup.ts";
 import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
-import { closeShared, openCounters, openEmbeddingCache, openShared } from "./open-shared.ts";
+import { closeShared, hasSeveralGateways, openCounters, openEmbeddingCache, openShared, type Shared } from "./open-shared.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { openStorage } from "./platform/storage/open-storage.ts";
@@ -63,7 +63,7 @@ export interface App {
   /** Makes the token of the link that claims the owner account, in place of the one before; undefined once it is claimed. */
   issueClaim(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
-  ledger: Ledger;
+  ledger: LedgerPort;
   budgets: Account["budgets"];
   insights: Insights;
   storage: Storage<Schema>;
@@ -86,8 +86,14 @@ const commitStatements: CommitStatements = {
   adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
 };
 
+const openStorageOf = (settings: AppSettings, logger: Logger): Promise<Storage<Schema>> => openStorage<Schema>({
+  url: settings.storageUrl, durability: settings.durability, migrations, logger, commitStatements,
+  severalGateways: hasSeveralGateways(settings),
+});
+
 /** What the account plane tells of what went wrong beside any request. */
 const accountLog = (logger: Logger) => ({
+  onLedgerError: (error: unknown) => logger.error({ err: error }, "what gateways share of the ledger could not be kept up yet"),
   onUseError: (error: unknown) => logger.error({ err: error }, "last uses of keys could not be written yet"),
   onCreditError: (error: unknown) => logger.error({ err: error }, "monthly credits could not be given or taken back yet"),
   onProviderKeyError: (error: unknown) =>
@@ -97,12 +103,15 @@ const accountLog = (logger: Logger) => ({
 
 /** The account plane, which is told by the insights what was spent. */
 function openAccountOn(
-  { database, commits }: Storage<Schema>, settings: AppSettings, { clock, logger }: { clock: Clock; logger: Logger },
+  storage: Storage<Schema>, settings: AppSettings, { clock, logger, shared }: { clock: Clock; logger: Logger; shared: Shared | undefined },
 ): Promise<Account> {
+  const { database, commits } = storage;
   const spend = new SpendStore({ database: database.withTables(), commits });
-  return openAccount({
+  // What the first start makes is made once, whichever gateway is the first.
+  return storage.alone(() => openAccount({
     ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
-  });
+    shared: hasSeveralGateways(settings) ? shared?.state : undefined,
+  }));
 }
 
 /** Looks, from now on, at what was spent of budgets. */
@@ -126,7 +135,7 @@ function startKeyProber(account: Account, probe: ProbeKey, { clock, logger }: { 
 /** Deletes, from now on, generation records older than `keepDays`. */
 function startRetention(
   keepDays: number,
-  parts: { insights: Insights; generations: GenerationStore; clock: Clock; ledger: Ledger; logger: Logger },
+  parts: { insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger },
 ): Retention {
   const retention = new Retention({
     ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays,
@@ -138,14 +147,37 @@ function startRetention(
 }
 
 /** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
-function expireHolds(ledger: Ledger, { insights, logger }: { insights: Insights; logger: Logger }): void {
+function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insights; logger: Logger }): void {
   for (const id of ledger.expire()) logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
   insights.jobs.ran("hold_expiry", true);
 }
 
+/** Does, from now on, what is done every so often; gives what ends it. */
+function startRounds(
+  account: Account,
+  { insights, payments, logger }: { insights: Insights; payments: Dependencies["payments"]; logger: Logger },
+): () => Promise<void> {
+  insights.start();
+  payments?.rounds.start();
+  startBudgets(account, { insights, logger });
+  const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
+  return async () => {
+    clearInterval(expiry);
+    await payments?.rounds.stop();
+    await account.budgets.watch.stop();
+  };
+}
+
+/** Ends what keeps connections to providers and clients alive. */
+function endInference({ openedRoutes, keepAlive, upstream }: Dependencies["inference"]): void {
+  openedRoutes.stop();
+  keepAlive.stop();
+  upstream.close();
+}
+
 /** Shows figures that are read when somebody asks for metrics. */
 function watchFigures(
-  metrics: AppTools["metrics"], { ledger, storage }: { ledger: Ledger; storage: Pick<Storage<Schema>, "commits"> },
+  metrics: AppTools["metrics"], { ledger, storage }: { ledger: LedgerPort; storage: Pick<Storage<Schema>, "commits"> },
 ): void {
   metrics.watchHoldsOpen(() => ledger.openHoldCount);
   metrics.watchCommitQueuePending(() => storage.commits.pendingCount);
@@ -173,10 +205,8 @@ function compileApp(
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const clock = tools.clock ?? systemClock;
   const shared = await openShared(settings, tools.logger);
-  const storage = await openStorage<Schema>({
-    url: settings.storageUrl, durability: settings.durability, migrations, logger: tools.logger, commitStatements,
-  });
-  const account = await openAccountOn(storage, settings, { clock, logger: tools.logger });
+  const storage = await openStorageOf(settings, tools.logger);
+  const account = await openAccountOn(storage, settings, { clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools, ...account, tiers: new RateTiers(settings.plans), clock, database: storage.database.withTables(),
   });
@@ -210,12 +240,9 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const retention = startRetention(settings.generationDays, {
     insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
   });
-  insights.start();
-  startBudgets(account, { insights, logger: tools.logger });
-  payments?.rounds.start();
+  const stopRounds = startRounds(account, { insights, payments, logger: tools.logger });
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
-  const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger: tools.logger }), 60_000);
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
     ledger: account.ledger, budgets: account.budgets, insights, payments, background: stored.background, prober: keyProber,
@@ -231,16 +258,13 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       inference.upstream.breakOff();
     },
     async close() {
-      clearInterval(expiry);
-      await account.budgets.watch.stop();
-      await payments?.rounds.stop();
+      await stopRounds();
       await Promise.all([retention.stop(), stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await keyProber.stop();
       await documents.stop();
-      inference.openedRoutes.stop();
-      inference.keepAlive.stop();
-      inference.upstream.close();
+      endInference(inference);
       await catalog.stop();
+      account.ledger.stop();
       await storage.close();
       closeShared(shared);
       await tools.tracing.shutdown();

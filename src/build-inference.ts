@@ -1,5 +1,5 @@
 import type { AppTools } from "./app-tools.ts";
-import type { Ledger } from "./account/ledger/ledger.ts";
+import type { LedgerPort } from "./account/ledger/ledger-port.ts";
 import type { ProviderKeys } from "./account/byok/provider-keys.ts";
 import type { Security } from "./account/security/open-security.ts";
 import type { AppSettings } from "./app-settings.ts";
@@ -22,7 +22,7 @@ import type { CommitQueue } from "./platform/storage/commit-queue.ts";
 export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
-    clock: Clock; catalog(): CatalogSnapshot; ledger: Ledger; commits: CommitQueue; insights: Insights; security: Security;
+    clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
     providerKeys: ProviderKeys },
 ): InferenceDependencies {
   const { clock, catalog, ledger, security, providerKeys } = parts;

@@ -122,10 +122,12 @@ function listenAt<Listener>({ host, port }: { host: string; port: number }, open
   }
 }
 
+const plainErrors = [SchemaMismatchError, SharedStateAwayError, StorageInUseError, StorageUnavailableError];
+
 /** Errors that an operator can mend are told in plain words; others with their stack. */
 function startFailure(error: unknown): string {
   if (error instanceof ConfigurationError) return `switchyard cannot start; the configuration is wrong:\n${error.toString()}`;
-  const plain = [SchemaMismatchError, SharedStateAwayError, StorageInUseError, StorageUnavailableError].some((kind) => error instanceof kind)
+  const plain = plainErrors.some((kind) => error instanceof kind)
     || (error instanceof Error && "code" in error && typeof error.code === "string" && error.code.startsWith("E"));
   if (error instanceof Error) return `switchyard cannot start: ${plain ? error.message : error.stack}`;
   return `switchyard cannot start: ${String(error)}`;

@@ -13,6 +13,7 @@ import { SharedChannel } from "./platform/shared-state/shared-channel.ts";
 import { SharedState } from "./platform/shared-state/shared-state.ts";
 import { SharedValues } from "./platform/shared-state/shared-values.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
+import type { AppSettings } from "./app-settings.ts";
 import { restoreQuotas } from "./restore-quotas.ts";
 
 /** Bytes of answers that several gateways keep together. */
@@ -24,6 +25,13 @@ export interface Shared {
   state: SharedState;
   channel: SharedChannel;
 }
+
+/**
+ * Whether other gateways may work on the same database. Holds are shared then, and only then; an embedded database
+ * belongs to one process.
+ */
+export const hasSeveralGateways = ({ sharedUrl, storageUrl }: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
+  sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
 export async function openShared({ sharedUrl: url }: { sharedUrl?: string | undefined }, logger: Logger): Promise<Shared | undefined> {

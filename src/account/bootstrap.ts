@@ -8,7 +8,7 @@ import type { LlmKeyMinter } from "./keys/llm-key-minter.ts";
 import type { ManagementKeyStore } from "./keys/management-key-store.ts";
 import { scopes } from "./keys/scopes.ts";
 import type { SecretHasher } from "./keys/secret-hasher.ts";
-import type { Ledger } from "./ledger/ledger.ts";
+import type { LedgerPort } from "./ledger/ledger-port.ts";
 import type { LedgerStore } from "./ledger/ledger-store.ts";
 import type { PlanId } from "./workspaces/plan.ts";
 import type { Workspace } from "./workspaces/workspace.ts";
@@ -29,7 +29,7 @@ export interface BootstrapDependencies {
   minter: LlmKeyMinter;
   directory: CredentialDirectory;
   hasher: SecretHasher;
-  ledger: Ledger;
+  ledger: LedgerPort;
   ledgerStore: LedgerStore;
   clock: Clock;
 }

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../platform/lib/clock.ts";
+import type { SharedState } from "../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
 import { openBudgets, type BudgetsTables } from "./budgets/open-budgets.ts";
@@ -17,11 +18,13 @@ import { ManagementKeyStore, type ManagementKeyTables } from "./keys/management-
 import { createSecretHasher } from "./keys/secret-hasher.ts";
 import { AccountBook } from "./ledger/account-book.ts";
 import { Ledger } from "./ledger/ledger.ts";
+import type { LedgerPort } from "./ledger/ledger-port.ts";
 import { LedgerStore, type LedgerTables } from "./ledger/ledger-store.ts";
 import { createMailer, type MailSettings } from "./notify/mailer.ts";
 import { openPeople, type PeopleSettings } from "./people/open-people.ts";
 import type { PeopleTables } from "./people/people-tables.ts";
 import { UserEditor } from "./people/user-editor.ts";
+import { openSharedLedger } from "./ledger/shared/open-shared-ledger.ts";
 import { openCredits, type PlanCredits } from "./ledger/open-credits.ts";
 import { PresetDirectory } from "./presets/preset-directory.ts";
 import { PresetEditor } from "./presets/preset-editor.ts";
@@ -47,6 +50,10 @@ export interface AccountOptions {
   bootstrap: BootstrapSettings;
   /** What comes with plans each month. */
   plans: PlanCredits;
+  /** Where several gateways on this database see what each of them holds; absent where there is only this one. */
+  shared?: SharedState | undefined;
+  /** Told when what processes share of the ledger could not be kept up; it is made good later. */
+  onLedgerError(error: unknown): void;
   /** Told when monthly credits could not be given or taken back; it is tried again. */
   onCreditError(error: unknown): void;
   /** Absent, people come by invitation, with passwords and passkeys. */
@@ -82,7 +89,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
   };
   const { llmKeys, managementKeys } = stores;
   const ledgerStore = new LedgerStore({ database: database.withTables(), commits });
-  const ledger = new Ledger({ book: new AccountBook(), commits, clock });
+  const ledger = openLedger({ database, commits, clock, ...options }, { store: ledgerStore, loadParents: () => llmKeys.loadParents() });
   const masterSecrets = options.masterSecrets ?? { current: options.encryptionKey, previous: [] };
   const [loaded, , presets, byok] = await Promise.all([
     loadCredentials(directory, stores),
@@ -133,6 +140,16 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     ...presets,
     ...byok,
   };
+}
+
+/** The ledger of this process, or that of several where they share a server for it. */
+function openLedger(
+  { shared, database, commits, clock, onLedgerError: onError }: Omit<AccountOptions, "bootstrap">,
+  parts: { store: LedgerStore; loadParents(): Promise<ReadonlyMap<string, string>> },
+): LedgerPort {
+  const book = new AccountBook();
+  if (shared === undefined) return new Ledger({ book, commits, clock });
+  return openSharedLedger({ ...parts, shared, book, commits, clock, database: database.withTables(), onError });
 }
 
 async function openPresets({ database, clock }: Pick<AccountOptions, "database" | "clock">) {

@@ -12,7 +12,7 @@ import type { ManagementKeyEditor } from "../account/keys/management-key-editor.
 import type { ManagementKeyStore } from "../account/keys/management-key-store.ts";
 import type { GrantStore } from "../account/ledger/grant-store.ts";
 import type { Grants } from "../account/ledger/grants.ts";
-import type { Ledger } from "../account/ledger/ledger.ts";
+import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { LedgerStore } from "../account/ledger/ledger-store.ts";
 import type { PlanCredits } from "../account/ledger/open-credits.ts";
 import type { Payments } from "../account/payments/open-payments.ts";
@@ -47,7 +47,7 @@ export interface Operations {
 /** Everything that endpoints are given. */
 export interface Dependencies {
   inference: InferenceDependencies;
-  ledger: Ledger;
+  ledger: LedgerPort;
   ledgerStore: LedgerStore;
   grants: Grants;
   grantStore: GrantStore;

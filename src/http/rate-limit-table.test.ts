@@ -67,7 +67,8 @@ const meetTogether = (count: number, ...request: Parameters<typeof meet>): Retur
   Array.from({ length: count }, () => meet(...request));
 
 describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
-  const newCounters = async (clock: FakeClock, tiers = new RateTiers()): Promise<RateCounters> => ({ limiter: await newLimits(clock), tiers });
+  const newCounters = async (clock: FakeClock, tiers = new RateTiers()): Promise<RateCounters> =>
+    ({ limiter: await newLimits(clock), tiers });
 
   describe.each(rows)("plan %s, %s: tier %s of %d", (plan, rateClass, tier, limit) => {
     const hasQuota = plan === "go" && rateClass === "paid";

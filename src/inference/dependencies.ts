@@ -1,5 +1,5 @@
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
-import type { Ledger } from "../account/ledger/ledger.ts";
+import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import type { Privacy } from "../account/security/privacy.ts";
 import type { Clock } from "../platform/lib/clock.ts";
@@ -19,7 +19,7 @@ export type DisconnectPolicy = "abort" | "drain";
 /** Everything that serving a request needs, built once. */
 export interface InferenceDependencies {
   catalog(): CatalogSnapshot;
-  ledger: Ledger;
+  ledger: LedgerPort;
   /** Whether the database has stopped taking charges. */
   chargesStall(): boolean;
   /** Callers' own keys at providers, and those that were donated. */

@@ -1,3 +1,4 @@
+import type { ReserveOutcome } from "../account/ledger/ledger.ts";
 import { spendingKeyOf } from "../account/keys/spending-key.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
@@ -8,8 +9,11 @@ import { planCall } from "./plan-call.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { Lifeline } from "./upstream/lifeline.ts";
 
-/** Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be served. */
-export function prepare(deps: InferenceDependencies, call: InferenceCall): Execution {
+/**
+ * Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be served. A promise
+ * where processes share the ledger.
+ */
+export function prepare(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
   const plan = planCall(deps, call);
   const execution: Execution = {
@@ -17,42 +21,47 @@ export function prepare(deps: InferenceDependencies, call: InferenceCall): Execu
     lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
     balanceAtAdmissionNano: undefined, firstSendMs: 0, accepted: false,
   };
-  hold(execution);
-  return execution;
+  const holding = hold(execution, 0);
+  return holding === undefined ? execution : holding.then(() => execution);
 }
 
 /** A candidate that neither credits nor limits have to bear. */
 const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && candidate.credential?.source !== "own_byok";
+
+/** Which candidates are still borne, with less left to hold from one to the next. */
+const bearings: readonly ((candidate: Candidate) => boolean)[] = [() => true, isFree, isUncounted];
 
 /**
  * Holds the worst case over all candidates. With nothing left to hold, those that cost no credits and come before
  * any that does may still serve: provider keys and free models, and with a limit that counts provider keys the
  * latter alone. A request for a paid model is refused.
  */
-function hold(execution: Execution): void {
+function hold(execution: Execution, step: number, before: Refusal = "insufficient_balance"): Promise<void> | undefined {
   const { deps, call, candidates, inputTokens } = execution;
   const { key, parent, workspace } = call.caller;
   const [first] = candidates;
-  let reason: "insufficient_balance" | "key_limit" | "exists" = "insufficient_balance";
-  for (const bears of [() => true, isFree, isUncounted]) {
-    if (first === undefined || !bears(first)) break;
-    const borne = candidates.filter(bears);
-    const expected = { inputTokens, ...call.asks };
-    const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
-    const outcome = deps.ledger.reserve({
-      holdId: call.generationId, workspaceId: workspace.id, ceilingNano, byokNano: ownKeyCeiling(borne, expected),
-      ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent),
-    });
-    if (outcome.ok) {
-      if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
-      execution.candidates = borne;
-      return;
+  const bears = bearings[step];
+  if (first === undefined || bears === undefined || !bears(first)) throw refusal(before);
+  const borne = candidates.filter(bears);
+  const expected = { inputTokens, ...call.asks };
+  const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
+  const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {
+    if (!outcome.ok) {
+      if (outcome.reason === "exists") throw refusal(outcome.reason);
+      return hold(execution, step + 1, outcome.reason);
     }
-    reason = outcome.reason;
-    if (reason === "exists") break;
-  }
-  throw refusal(reason);
+    if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
+    execution.candidates = borne;
+    return undefined;
+  };
+  const reserving = deps.ledger.reserve({
+    holdId: call.generationId, workspaceId: workspace.id, ceilingNano, byokNano: ownKeyCeiling(borne, expected),
+    ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent),
+  });
+  return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
 }
+
+type Refusal = Extract<ReserveOutcome, { ok: false }>["reason"];
 
 /** While the database takes no charges, nothing is asked of a provider: it would cost us and could not be charged. */
 const stallRefusal = (): GatewayError =>
@@ -62,7 +71,11 @@ const stallRefusal = (): GatewayError =>
     { retryAfterSeconds: 2 },
   );
 
-function refusal(reason: "insufficient_balance" | "key_limit" | "exists"): GatewayError {
+function refusal(reason: Refusal): GatewayError {
+  if (reason === "away") {
+    const message = "The gateway cannot see what other requests hold at the moment. Try again in a few seconds.";
+    return new GatewayError("service_unavailable", message, { retryAfterSeconds: 2 });
+  }
   if (reason === "key_limit") {
     return new GatewayError("insufficient_balance", "This key has reached its spending limit. Raise its limit or wait until its window has moved on.", {
       metadata: { reason: "key_limit_reached" },

@@ -52,6 +52,12 @@ export class AccountBook {
     return account;
   }
 
+  /** Takes over what another book says of its workspaces and keys. */
+  adopt(other: AccountBook): void {
+    for (const [id, account] of other.workspaces) this.workspaces.set(id, account);
+    for (const [id, account] of other.keys) this.keys.set(id, account);
+  }
+
   /** What a key asked through callers' own provider keys. */
   byokSpend(id: string): RollingSpend {
     return (this.key(id).byok ??= new RollingSpend());

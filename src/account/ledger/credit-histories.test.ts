@@ -66,7 +66,7 @@ class History {
     await new LedgerStore({ database: storage.database, commits }).loadInto(book, { nowMs: clock.nowMs(), parents: new Map() });
     this.ledger = new Ledger({ book, commits, clock });
     this.grants = new Grants({ ledger: this.ledger, store: new GrantStore({ database: storage.database.withTables(), commits }) });
-    this.withdrawals = new Withdrawals({ book, commits, clock });
+    this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }
 
   async act({ kind, amount, fate }: Action): Promise<void> {

@@ -1,7 +1,7 @@
 import type { InsertStatement } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { GrantStore } from "./grant-store.ts";
-import type { Ledger } from "./ledger.ts";
+import type { LedgerPort } from "./ledger-port.ts";
 import type { Bucket } from "./transfer.ts";
 
 /** Why credits were given: with the plan, by the operator, or for having brought somebody. */
@@ -32,10 +32,10 @@ export const grantInsert: InsertStatement = {
 
 /** Gives credits as transfers of the ledger, each once however often it is asked for. */
 export class Grants {
-  private readonly ledger: Ledger;
+  private readonly ledger: LedgerPort;
   private readonly store: GrantStore;
 
-  constructor(options: { ledger: Ledger; store: GrantStore }) {
+  constructor(options: { ledger: LedgerPort; store: GrantStore }) {
     this.ledger = options.ledger;
     this.store = options.store;
   }

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/lib/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import { addFresh, type AccountBook } from "./account-book.ts";
+import { AccountBook, addFresh } from "./account-book.ts";
 import { chargeTransferIds } from "./charge-rows.ts";
 import type { GrantTables } from "./grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
-import type { Bucket } from "./transfer.ts";
+import { bucketAccount, type Bucket } from "./transfer.ts";
 
 export interface LedgerTables extends GrantTables {
   transfers: {
@@ -22,6 +22,15 @@ export interface LedgerTables extends GrantTables {
   key_byok_hours: { key_id: string; hour: number; spend_nano: number | bigint };
 }
 
+/** What a book is filled with. */
+interface LoadedPart {
+  nowMs: number;
+  /** The keys that made others, by the ids of those. */
+  parents: ReadonlyMap<string, string>;
+  /** Absent means all of them. */
+  workspaceId?: string | undefined;
+}
+
 /** Reads of the ledger; it is written through the commit queue only. */
 export class LedgerStore {
   private readonly database: Kysely<LedgerTables>;
@@ -32,9 +41,16 @@ export class LedgerStore {
     this.commits = options.commits;
   }
 
-  /** Fills the book that admission looks at. What a key's children spent is spent by the key as well. */
-  async loadInto(book: AccountBook, { nowMs, parents }: { nowMs: number; parents: ReadonlyMap<string, string> }): Promise<void> {
-    for (const row of await this.database.selectFrom("ledger_accounts").selectAll().execute()) {
+  /**
+   * Fills the book that admission looks at, or what it says of one workspace. What a key's children spent is spent by
+   * the key as well.
+   */
+  async loadInto(book: AccountBook, { nowMs, parents, workspaceId }: LoadedPart): Promise<void> {
+    let accounts = this.database.selectFrom("ledger_accounts").selectAll();
+    if (workspaceId !== undefined) {
+      accounts = accounts.where("id", "in", [bucketAccount(workspaceId, "monthly"), bucketAccount(workspaceId, "topup")]);
+    }
+    for (const row of await accounts.execute()) {
       const separator = row.id.lastIndexOf(":");
       const [owner, bucket] = [row.id.slice(0, separator), row.id.slice(separator + 1) as Bucket];
       if (owner === "operator") continue;
@@ -42,13 +58,27 @@ export class LedgerStore {
       if (bucket === "monthly") account.monthlyNano = BigInt(row.balance_nano);
       else account.topupNano = BigInt(row.balance_nano);
     }
-    await this.loadFresh(book, nowMs);
-    await this.loadSpend(book, { nowMs, parents });
-    for (const row of await this.database.selectFrom("key_byok_hours").selectAll().orderBy("hour").execute()) {
+    await this.loadFresh(book, { nowMs, workspaceId });
+    await this.loadSpend(book, { nowMs, parents, workspaceId });
+    let byok = this.database.selectFrom("key_byok_hours").selectAll();
+    if (workspaceId !== undefined) {
+      const keys = this.database.selectFrom("key_spend_hours").select("key_id").where("workspace_id", "=", workspaceId);
+      byok = byok.where("key_id", "in", keys);
+    }
+    for (const row of await byok.orderBy("hour").execute()) {
       for (const keyId of [row.key_id, parents.get(row.key_id)]) {
         if (keyId !== undefined) book.byokSpend(keyId).add(row.hour * hourMs, BigInt(row.spend_nano));
       }
     }
+  }
+
+  /** Brings a book up to date for one workspace, whoever changed it. */
+  async refreshIn(book: AccountBook, part: LoadedPart & { workspaceId: string }): Promise<void> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const fresh = new AccountBook();
+    fresh.workspace(part.workspaceId);
+    await this.loadInto(fresh, part);
+    book.adopt(fresh);
   }
 
   /** Whether a transfer with this id stands. */
@@ -75,16 +105,20 @@ export class LedgerStore {
     return new Map(rows.map((row) => [row.key_id, Number(row.requests)]));
   }
 
-  private async loadFresh(book: AccountBook, nowMs: number): Promise<void> {
+  private async loadFresh(book: AccountBook, { nowMs, workspaceId }: Pick<LoadedPart, "nowMs" | "workspaceId">): Promise<void> {
     const month = monthOf(nowMs);
-    const rows = await this.database.selectFrom("credit_grants").select(["workspace_id", "amount_nano"])
-      .where("granted_at_ms", ">=", startOfMonthMs(month)).where("bucket", "=", "monthly").execute();
+    let query = this.database.selectFrom("credit_grants").select(["workspace_id", "amount_nano"])
+      .where("granted_at_ms", ">=", startOfMonthMs(month)).where("bucket", "=", "monthly");
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query.execute();
     for (const row of rows) addFresh(book.workspace(row.workspace_id), { month, amountNano: BigInt(row.amount_nano) });
   }
 
-  private async loadSpend(book: AccountBook, { nowMs, parents }: { nowMs: number; parents: ReadonlyMap<string, string> }): Promise<void> {
+  private async loadSpend(book: AccountBook, { nowMs, parents, workspaceId }: LoadedPart): Promise<void> {
     const today = Math.floor(nowMs / dayMs);
-    const rows = await this.database.selectFrom("key_spend_hours").selectAll().orderBy("hour").execute();
+    let query = this.database.selectFrom("key_spend_hours").selectAll();
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query.orderBy("hour").execute();
     for (const row of rows) {
       const spendNano = BigInt(row.spend_nano);
       book.key(row.key_id).spend.add(row.hour * hourMs, spendNano);

@@ -1,9 +1,11 @@
 import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type WorkspaceAccount } from "./account-book.ts";
+import { BookPurse } from "./book-purse.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
+import { creditUnit } from "./credit-unit.ts";
+import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
-import { transferRows, bucketAccount, operatorAccounts, type Bucket, type TransferKind } from "./transfer.ts";
 
 /** A spending limit of a key, measured over a rolling window. */
 export interface KeyLimit {
@@ -33,7 +35,8 @@ export interface ReserveRequest extends SpendingKey {
 
 export type ReserveOutcome =
   | { ok: true; heldNano: bigint; balanceNano: bigint }
-  | { ok: false; reason: "insufficient_balance" | "key_limit" | "exists"; balanceNano: bigint };
+  /** `away`: what other processes hold cannot be seen at the moment. */
+  | { ok: false; reason: "insufficient_balance" | "key_limit" | "exists" | "away"; balanceNano: bigint };
 
 export interface PostRequest {
   holdId: string;
@@ -68,21 +71,23 @@ interface Hold {
 }
 
 /** How long a hold may stand before the backstop frees it: longer than any request may run. */
-const holdLifetimeMs = 2 * 60 * 60 * 1000;
+export const holdLifetimeMs = 2 * 60 * 60 * 1000;
 
 /**
  * Two-phase charging: reserve, then post or void; expiry is the backstop. Holds live in memory, so a
  * crash frees them; charges are durable before `post` settles. Outcomes are named, never thrown.
  */
-export class Ledger {
+export class Ledger implements LedgerPort {
   readonly book: AccountBook;
   private readonly holds = new Map<string, Hold>();
   private onceNoHoldIsOpen: (() => void)[] = [];
   private readonly commits: CommitQueue;
   private readonly clock: Clock;
+  private readonly purse: BookPurse;
 
   constructor(options: { book: AccountBook; commits: CommitQueue; clock: Clock }) {
     this.book = options.book;
+    this.purse = new BookPurse(options.book);
     this.commits = options.commits;
     this.clock = options.clock;
   }
@@ -131,34 +136,39 @@ export class Ledger {
    * Charges a hold and frees the rest. Settles when the charge is durable; rejects when the database
    * refused, and then the charge does not stand and the money is back.
    */
-  async post(request: PostRequest): Promise<PostOutcome> {
+  post(request: PostRequest): Promise<PostOutcome> {
     const hold = this.release(request.holdId);
-    if (hold === undefined) return { ok: false, reason: "already_settled" };
+    if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     const account = this.book.workspace(hold.workspaceId);
+    const balanceNano = balanceOf(account);
     // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free.
-    const bearable = availableOf(account);
+    const bearable = balanceNano - account.heldNano;
     const chargedNano = request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
     const posted: PostedCharge = {
       chargedNano,
       uncollectedNano: request.amountNano - chargedNano,
       heldNano: hold.heldNano,
-      balanceAfterNano: balanceOf(account) - chargedNano,
+      balanceAfterNano: balanceNano - chargedNano,
     };
     const nowMs = this.clock.nowMs();
     const parts = splitOverBuckets(account, chargedNano);
-    const { byokNano = 0n } = request;
+    const { holdId, byokNano = 0n } = request;
     this.apply(account, hold, { parts, amountNano: chargedNano, byokNano, nowMs });
-    try {
-      const rows = chargeRows({ chargeId: request.holdId, ...hold, parts, posted, byokNano, nowMs });
-      const alongside = request.alongside(posted);
-      await this.commits.commit({ inserts: [...rows.inserts, ...alongside.inserts], adds: [...rows.adds, ...alongside.adds] });
-    } catch (error) {
+    const undo = (error: unknown): never => {
       this.apply(account, hold, {
         parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano }, amountNano: -chargedNano, byokNano: -byokNano, nowMs,
       });
       throw error;
+    };
+    try {
+      const { workspaceId, keyId } = hold;
+      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs });
+      const alongside = request.alongside(posted);
+      const unit: CommitUnit = { inserts: rows.inserts.concat(alongside.inserts), adds: rows.adds.concat(alongside.adds) };
+      return this.commits.commit(unit).then(() => ({ ok: true, ...posted }), undo);
+    } catch (error) {
+      return Promise.reject(error).catch(undo);
     }
-    return { ok: true, ...posted };
   }
 
   /** Frees a hold without a charge. */
@@ -174,25 +184,25 @@ export class Ledger {
     return expired;
   }
 
-  /** Adds credits to a bucket; in force for the very next request once it is durable. */
-  async credit(request: {
-    id: string; workspaceId: string; bucket: Bucket; amountNano: bigint; kind: TransferKind; reference: string | null;
-    /** What is to be committed together with the transfer. */
-    alongside?: (atMs: number) => CommitUnit["inserts"];
-  }): Promise<void> {
+  async credit(request: CreditRequest): Promise<void> {
     const atMs = this.clock.nowMs();
-    const from = request.kind === "topup" ? operatorAccounts.payments : operatorAccounts.grants;
-    const rows = transferRows({
-      id: request.id, from, to: bucketAccount(request.workspaceId, request.bucket),
-      amountNano: request.amountNano, kind: request.kind, reference: request.reference, atMs,
-    });
-    await this.commits.commit({ inserts: [rows.insert, ...request.alongside?.(atMs) ?? []], adds: rows.adds });
+    await this.commits.commit(creditUnit(request, atMs));
     const account = this.book.workspace(request.workspaceId);
     if (request.bucket === "topup") account.topupNano += request.amountNano;
     else {
       account.monthlyNano += request.amountNano;
       addFresh(account, { month: monthOf(atMs), amountNano: request.amountNano });
     }
+  }
+
+  take(wanted: Withdrawal): Taken {
+    return this.purse.take(wanted);
+  }
+
+  stop(): void {}
+
+  refresh(): undefined {
+    return undefined;
   }
 
   private release(holdId: string): Hold | undefined {

@@ -4,7 +4,7 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { GrantStore, type GrantTables } from "./grant-store.ts";
 import { Grants } from "./grants.ts";
-import type { Ledger } from "./ledger.ts";
+import type { LedgerPort } from "./ledger-port.ts";
 import { MonthlyCredits } from "./monthly-credits.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
@@ -24,7 +24,7 @@ export function openCredits(options: {
   database: Kysely<GrantTables>;
   commits: CommitQueue;
   clock: Clock;
-  ledger: Ledger;
+  ledger: LedgerPort;
   plans: PlanCredits;
   workspaces(): readonly Workspace[];
   onError(error: unknown): void;
@@ -32,7 +32,7 @@ export function openCredits(options: {
   const { database, commits, clock, ledger, plans } = options;
   const grantStore = new GrantStore({ database, commits });
   const grants = new Grants({ ledger, store: grantStore });
-  const withdrawals = new Withdrawals({ book: ledger.book, commits, clock });
+  const withdrawals = new Withdrawals({ purse: ledger, commits, clock });
   const monthlyCredits = new MonthlyCredits({
     ...options, grants, grantStore, withdrawals, creditsOf: (plan) => plans[plan]?.monthlyCreditsNanoUsd ?? 0n,
   });

@@ -61,12 +61,15 @@ export function effectivePrice(row: PriceRow, totalInputTokens: number): PriceVe
   return tier ? tier.price : row.base;
 }
 
-const totalInput = (usage: ChargeableUsage): number =>
-  inputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);
+function totalInput(usage: ChargeableUsage): number {
+  let sum = 0;
+  for (const part of inputParts) sum += usage[part] ?? 0;
+  return sum;
+}
 
 /** The charge for a usage vector in nano-USD: exact in pico-USD, rounded half up once. */
 export function chargeFor(row: PriceRow, usage: ChargeableUsage): NanoUsd {
-  const price = effectivePrice(row, totalInput(usage));
+  const price = row.tiers === undefined ? row.base : effectivePrice(row, totalInput(usage));
   let pico = price.request ?? 0n;
   for (const part of allParts) {
     const count = usage[part];

@@ -24,8 +24,9 @@ export const credits = defineEndpoint<Dependencies>({
     currency: z.literal("usd"),
   }),
   encodeError: encodeContractError,
-  handle(context, { ledger, clock }) {
+  async handle(context, { ledger, clock }) {
     const { workspace } = context.caller as LlmKeyCaller | AccountCaller;
+    await ledger.refresh(workspace.id);
     const account = ledger.book.workspace(workspace.id);
     const today = Math.floor(clock.nowMs() / dayMs);
     const balance = usdSixDecimals(balanceOf(account));

@@ -24,8 +24,9 @@ export const authKey = defineEndpoint<Dependencies>({
     }),
   }),
   encodeError: encodeContractError,
-  handle(context, { ledger, counters }) {
+  async handle(context, { ledger, counters }) {
     const { key, workspace } = context.caller as LlmKeyCaller;
+    await ledger.refresh(workspace.id);
     return context.json({
       key: {
         prefix: key.label,
@@ -66,6 +67,7 @@ export const currentKey = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const caller = context.caller as LlmKeyCaller | AccountCaller;
     const key = caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
+    await deps.ledger.refresh(caller.workspace.id);
     const account = deps.ledger.book.key(key.id);
     return context.json({
       data: {

@@ -74,6 +74,7 @@ export async function keyObjects(
   { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
 ): Promise<z.infer<typeof llmKeyObjectSchema>[]> {
   const nowMs = deps.clock.nowMs();
+  await deps.ledger.refresh(workspace.id);
   const requests = await deps.ledgerStore.monthlyRequests(workspace.id, nowMs);
   const planRateLimitPerMinute = deps.counters.tiers.tierFor(workspace.plan, "paid").perMinute;
   return keys.map((key) => llmKeyObject(key, {

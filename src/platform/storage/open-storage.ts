@@ -14,6 +14,7 @@ export function openStorage<Schema>(options: StorageOptions): Promise<Storage<Sc
   const complete = {
     lockTimeoutMs: embedded ? 2_000 : 10_000,
     commitTimeoutMs: 5_000,
+    severalGateways: false,
     clock: systemClock,
     logger: silentLogger,
     ...options,

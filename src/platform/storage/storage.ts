@@ -16,6 +16,8 @@ export interface Storage<Schema> {
   readonly commits: CommitQueue;
   /** Whether reads and commits work now; answers within two seconds. */
   isHealthy(): Promise<boolean>;
+  /** Does work that no other gateway on the database does at the same time, such as what the first start makes. */
+  alone<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Settles every accepted commit, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -34,6 +36,8 @@ export interface StorageOptions {
   /** Ordered by name; those that were not run yet are run before the storage opens. */
   migrations: readonly Migration[];
   commitStatements: CommitStatements;
+  /** Whether gateways share the database, on Postgres alone; each must then keep its balances where the others see them. */
+  severalGateways?: boolean;
   /** How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10 s). */
   lockTimeoutMs?: number;
   /** How long a commit may wait for the database before it is refused (5 s). */

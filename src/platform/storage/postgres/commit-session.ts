@@ -1,10 +1,11 @@
+import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type QueryConfig } from "pg";
 import type { Clock } from "../../lib/clock.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
 import { succeedsWithin } from "../within-time.ts";
-import { endSession, lockHolder, type SessionIdentity, sessionIdentity, tryGatewayLock } from "./gateway-lock.ts";
+import { endSession, lockHolder, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock } from "./gateway-lock.ts";
 import { failureKindOf, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";
 
@@ -13,6 +14,8 @@ export interface CommitSessionOptions {
   lockTimeoutMs: number;
   /** How long a statement may run; the server cancels it then. */
   statementTimeoutMs: number;
+  /** Whether other gateways may commit to the database, too. */
+  severalGateways: boolean;
   clock: Clock;
   logger: StorageLogger;
 }
@@ -28,8 +31,8 @@ const durableCommits = `select set_config('synchronous_commit', 'on', false)
   where current_setting('synchronous_commit') in ('off', 'local')`;
 
 /**
- * The one session that commits. It holds the gateway lock, so whoever can commit is the only gateway:
- * a session that was lost is certain to be over, with its last statement decided, before the next one
+ * The one session that commits. It holds the gateway lock, so whoever can commit is the only gateway, or one of several
+ * that agreed to be: a session that was lost is certain to be over, with its last statement decided, before the next one
  * opens. Reconnects by itself.
  */
 export class CommitSession {
@@ -37,6 +40,8 @@ export class CommitSession {
   #client: Client | undefined;
   #identity: SessionIdentity | undefined;
   #opening: Promise<void> | undefined;
+  /** Of this gateway alone, among several. */
+  readonly #ownLockKey = randomInt(2 ** 47);
   readonly #ending = new AbortController();
 
   private constructor(options: CommitSessionOptions) {
@@ -150,9 +155,10 @@ export class CommitSession {
   }
 
   async #lock(client: Client, timeoutMs: number): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, severalGateways } = this.#options;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
-    while (!(await tryGatewayLock(client))) {
+    const tryLock = severalGateways ? () => trySharedGatewayLock(client, this.#ownLockKey) : () => tryGatewayLock(client);
+    while (!(await tryLock())) {
       if (clock.monotonicMs() >= deadlineMs) {
         throw new StorageInUseError(
           `another gateway uses this database (${await lockHolder(client)}): `

@@ -14,10 +14,26 @@ const lockedSchema = z.object({ locked: z.boolean() });
 const identitySchema = z.object({ pid: z.number(), startedAt: z.string() });
 const holderSchema = z.object({ holder: z.string() });
 
+/** "switchyb": whoever has it works alone for a moment. */
+export const momentLockKey = "8320234785195194722";
+
 /** Tries to make this session the only gateway on the database, for as long as it lives. */
 export async function tryGatewayLock(client: Client): Promise<boolean> {
   const { rows } = await client.query(`select pg_try_advisory_lock(${lockKey}) as locked`);
   return lockedSchema.parse(rows[0]).locked;
+}
+
+/**
+ * Tries to make this session one of several gateways, and the only one of its own: a gateway that wants the database
+ * for itself keeps the others out, and they it. The key of its own proves that its former session has ended.
+ */
+export async function trySharedGatewayLock(client: Client, ownKey: number): Promise<boolean> {
+  const { rows } = await client.query(
+    `select pg_try_advisory_lock_shared(${lockKey}) and pg_try_advisory_lock(${ownKey}) as locked`,
+  );
+  if (lockedSchema.parse(rows[0]).locked) return true;
+  await client.query("select pg_advisory_unlock_all()");
+  return false;
 }
 
 /** The server's name for this session. */

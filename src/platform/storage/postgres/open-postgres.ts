@@ -1,6 +1,7 @@
-import { Kysely, PostgresDialect } from "kysely";
+import { Kysely, PostgresDialect, sql } from "kysely";
 import { Pool, type PoolConfig } from "pg";
 import { z } from "zod";
+import { dayMs } from "../../lib/clock.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../packed-unit.ts";
@@ -8,6 +9,7 @@ import type { OpenedStorageOptions, Storage } from "../storage.ts";
 import { succeedsWithin } from "../within-time.ts";
 import { CommitSession } from "./commit-session.ts";
 import { commitBatchesTable, type ColumnTypes } from "./commit-sql.ts";
+import { momentLockKey } from "./gateway-lock.ts";
 import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
 import { valueTypes } from "./value-types.ts";
 
@@ -20,15 +22,16 @@ export async function openPostgres<Schema>(options: OpenedStorageOptions): Promi
   const session = await CommitSession.open({
     url: options.url,
     lockTimeoutMs: options.lockTimeoutMs,
+    severalGateways: options.severalGateways,
     statementTimeoutMs: options.commitTimeoutMs,
     clock: options.clock,
     logger: options.logger,
   });
   try {
-    await migratePostgres(options);
-    // Marks of an earlier run: whoever waited for them is gone.
-    await session.query({ text: commitBatchesTable });
-    await session.query({ text: "delete from commit_batches" });
+    await migratePostgres(options, session);
+    // Marks of an earlier run: whoever waited for them is gone, or has been waiting for a day.
+    const old = options.severalGateways ? options.clock.nowMs() - dayMs : Number.MAX_SAFE_INTEGER;
+    await session.query({ text: "delete from commit_batches where committed_at_ms < $1", values: [old] });
     return postgresStorage<Schema>({ session, typeOf: await columnTypes(session, options) }, options);
   } catch (error) {
     await session.close();
@@ -50,13 +53,28 @@ function newPool({ url, logger }: OpenedStorageOptions, limits: PoolConfig): Poo
 }
 
 /** On a connection without time limits: an index over millions of rows takes as long as it takes. */
-async function migratePostgres(options: OpenedStorageOptions): Promise<void> {
+async function migratePostgres(options: OpenedStorageOptions, session: CommitSession): Promise<void> {
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }) });
   try {
-    await migrate({ database, kind: "postgres", migrations: options.migrations });
+    await aloneOn(database, async () => {
+      await migrate({ database, kind: "postgres", migrations: options.migrations });
+      await session.query({ text: commitBatchesTable });
+    });
   } finally {
     await database.destroy();
   }
+}
+
+/** Does work while one connection of the pool holds a lock that no other gateway has then. */
+function aloneOn<Schema, Result>(database: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
+  return database.connection().execute(async (holder) => {
+    await sql`select pg_advisory_lock(${sql.raw(momentLockKey)})`.execute(holder);
+    try {
+      return await work();
+    } finally {
+      await sql`select pg_advisory_unlock(${sql.raw(momentLockKey)})`.execute(holder);
+    }
+  });
 }
 
 const columnsSchema = z.array(z.object({ column: z.string(), type: z.string() }));
@@ -102,6 +120,7 @@ function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: Op
     kind: "postgres",
     database,
     commits,
+    alone: (work) => aloneOn(database, work),
     isHealthy: async () => session.isOpen && succeedsWithin(healthTimeoutMs, pool.query("select 1")),
     close: async () => {
       // A database that is down may leave a commit undecided for ever; twice its patience is enough.

@@ -1,0 +1,97 @@
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import { renewScript } from "./ledger-scripts.ts";
+import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
+
+/** A hold of a request that this process serves. */
+export interface SharedHold {
+  workspaceId: string;
+  keyId: string;
+  parentKeyId: string | undefined;
+  /** As the shared server has it; undefined where nothing is held there. */
+  entry: string | undefined;
+  heldNano: bigint;
+  reservedAtMs: number;
+  /** It is being charged or freed, and nobody may do so again. */
+  settling: boolean;
+}
+
+/** Holds that one message renews. */
+const renewedAtOnce = 200;
+
+/** The holds of this process, and their renewal. */
+export class LocalHolds {
+  private readonly accounts: SharedAccounts;
+  private readonly onError: (error: unknown) => void;
+  private readonly holds = new Map<string, SharedHold>();
+  private onceNone: (() => void)[] = [];
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
+    this.accounts = accounts;
+    this.onError = onError;
+  }
+
+  get count(): number {
+    return this.holds.size;
+  }
+
+  has(id: string): boolean {
+    return this.holds.has(id);
+  }
+
+  add(id: string, hold: SharedHold): void {
+    this.holds.set(id, hold);
+  }
+
+  /** The hold, for the one who settles it; undefined where it is settled or somebody does. */
+  beginSettling(id: string): SharedHold | undefined {
+    const hold = this.holds.get(id);
+    if (hold === undefined || hold.settling) return undefined;
+    hold.settling = true;
+    return hold;
+  }
+
+  /** It is settled; what commits it is queued. */
+  remove(id: string): void {
+    if (this.holds.delete(id) && this.holds.size === 0) for (const resolve of this.onceNone.splice(0)) resolve();
+  }
+
+  untilNone(): Promise<void> {
+    if (this.holds.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.onceNone.push(resolve));
+  }
+
+  /** Ids of the holds that were taken before a monotonic time. */
+  olderThan(atMs: number): string[] {
+    return [...this.holds].filter(([, hold]) => hold.reservedAtMs < atMs).map(([id]) => id);
+  }
+
+  /** Renews, three times a lease, what is held and the charges that are under way. */
+  start(chargesUnderWay: () => Iterable<[string, { workspaceId: string }]>): void {
+    this.timer = setInterval(() => void this.renew(chargesUnderWay()), leaseMs / 3);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Renews everything that is under way; holds that the server lost are there again after it. */
+  async renew(charges: Iterable<[string, { workspaceId: string }]>): Promise<void> {
+    const byWorkspace = new Map<string, string[]>();
+    const note = (workspaceId: string, values: string[]): void =>
+      void byWorkspace.set(workspaceId, [...byWorkspace.get(workspaceId) ?? [], ...values]);
+    for (const [id, { workspaceId, entry, settling }] of this.holds) {
+      if (entry !== undefined && !settling) note(workspaceId, [`h${id}`, entry]);
+    }
+    for (const [id, { workspaceId }] of charges) note(workspaceId, [`c${id}`, ""]);
+    try {
+      for (const [workspaceId, values] of byWorkspace) {
+        for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
+          await this.accounts.run(renewScript, workspaceId, values.slice(start, start + 2 * renewedAtOnce));
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) this.onError(error);
+    }
+  }
+}

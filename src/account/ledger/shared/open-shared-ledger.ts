@@ -1,0 +1,25 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../../platform/lib/clock.ts";
+import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
+import type { AccountBook } from "../account-book.ts";
+import type { LedgerStore } from "../ledger-store.ts";
+import { AccountReadings, type ReadingTables } from "./account-readings.ts";
+import { SharedAccounts } from "./shared-accounts.ts";
+import { SharedLedger } from "./shared-ledger.ts";
+
+/** Builds the ledger of several processes; it renews what it holds from now on. */
+export function openSharedLedger({ shared, database, store, loadParents, ...parts }: {
+  shared: SharedState; database: Kysely<ReadingTables>; store: LedgerStore; book: AccountBook; commits: CommitQueue; clock: Clock;
+  /** The keys that made others, by the ids of those. */
+  loadParents(): Promise<ReadonlyMap<string, string>>;
+  onError(error: unknown): void;
+}): SharedLedger {
+  const { book, clock } = parts;
+  const accounts = new SharedAccounts({ shared, readings: new AccountReadings(database), nowMs: () => clock.nowMs() });
+  const readBook = async (workspaceId: string): Promise<void> =>
+    store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });
+  const ledger = new SharedLedger({ ...parts, accounts, readBook });
+  ledger.start();
+  return ledger;
+}

@@ -1,0 +1,277 @@
+import { hourMs, type Clock } from "../../../platform/lib/clock.ts";
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
+import { isUniqueViolation } from "../../../platform/storage/storage-error.ts";
+import { balanceOf, type AccountBook } from "../account-book.ts";
+import { chargeRows } from "../charge-rows.ts";
+import { creditUnit } from "../credit-unit.ts";
+import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
+import type { PostedCharge, PostOutcome, PostRequest, ReserveOutcome, ReserveRequest } from "../ledger.ts";
+import { holdLifetimeMs } from "../ledger.ts";
+import { fenceOf, type OpenCharge } from "./account-readings.ts";
+import { LocalHolds, type SharedHold } from "./local-holds.ts";
+import { announceScript, forgetScript, postScript, reserveScript, voidScript, withdrawScript } from "./ledger-scripts.ts";
+import { OpenCharges } from "./open-charges.ts";
+import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
+import { tombstone } from "./tombstone.ts";
+
+/** How long a charge waits for a server that is away before it is refused, as for a database that takes nothing. */
+const patienceMs = 5_000;
+const askAgainMs = 100;
+
+/** What the shared ledger is built from. */
+export interface SharedLedgerOptions {
+  accounts: SharedAccounts;
+  /** What was last heard of each account, for those who only want to know. */
+  book: AccountBook;
+  commits: CommitQueue;
+  clock: Clock;
+  /** Brings the book up to date from the database. */
+  readBook(workspaceId: string): Promise<void>;
+  onError(error: unknown): void;
+}
+
+/**
+ * The ledger of several processes on one database: what can be spent and what is held stands on the shared server,
+ * what was spent in the database. A charge leaves the shared balance before it is committed, and comes back where the
+ * database refuses it; so the shared balance is never above the durable one, and neither falls below zero.
+ */
+export class SharedLedger implements LedgerPort {
+  readonly book: AccountBook;
+  private readonly options: SharedLedgerOptions;
+  private readonly holds: LocalHolds;
+  private readonly charges: OpenCharges;
+
+  constructor(options: SharedLedgerOptions) {
+    this.options = options;
+    this.book = options.book;
+    this.charges = new OpenCharges(options);
+    this.holds = new LocalHolds(options);
+  }
+
+  /** Keeps what is under way from being taken for that of a process that died. */
+  start(): void {
+    this.holds.start(() => this.charges.all());
+  }
+
+  /** Tells the server that what is under way still is; done by itself from the start on. */
+  renew(): Promise<void> {
+    return this.holds.renew(this.charges.all());
+  }
+
+  stop(): void {
+    this.holds.stop();
+  }
+
+  get openHoldCount(): number {
+    return this.holds.count;
+  }
+
+  untilNoHoldIsOpen(): Promise<void> {
+    return this.holds.untilNone();
+  }
+
+  reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const balanceNano = balanceOf(this.book.workspace(workspaceId));
+    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano };
+    const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
+    if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
+    this.holds.add(holdId, this.newHold(request, { entry: undefined, heldNano: 0n }));
+    return { ok: true, heldNano: 0n, balanceNano };
+  }
+
+  post(request: PostRequest): Promise<PostOutcome> {
+    const hold = this.holds.beginSettling(request.holdId);
+    if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
+    if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
+    // Nothing is charged, so nobody has to be asked.
+    const posted = {
+      chargedNano: 0n, uncollectedNano: 0n, heldNano: hold.heldNano, balanceAfterNano: balanceOf(this.book.workspace(hold.workspaceId)),
+    };
+    this.free(request.holdId, hold);
+    return this.commit(request, { hold, posted, parts: { monthlyNano: 0n, topupNano: 0n } });
+  }
+
+  void(holdId: string): "ok" | "already_settled" {
+    const hold = this.holds.beginSettling(holdId);
+    if (hold === undefined) return "already_settled";
+    this.free(holdId, hold);
+    this.holds.remove(holdId);
+    return "ok";
+  }
+
+  expire(): string[] {
+    const expired = this.holds.olderThan(this.options.clock.monotonicMs() - holdLifetimeMs);
+    return expired.filter((id) => this.void(id) === "ok");
+  }
+
+  async credit(request: CreditRequest): Promise<void> {
+    const { id, workspaceId } = request;
+    // Where the server is away, it reads the database when it is back.
+    await this.options.accounts.run(announceScript, workspaceId, [id]).catch(this.unlessAway);
+    this.charges.add(id, { workspaceId, keyIds: [] });
+    try {
+      await this.options.commits.commit(creditUnit(request, this.options.clock.nowMs()));
+      await this.forget(workspaceId);
+    } finally {
+      this.charges.confirm(id);
+    }
+    await this.refresh(workspaceId);
+  }
+
+  async take({ id, workspaceId, bucket, mostNano, month }: Withdrawal): Promise<Taken> {
+    const values = [id, bucket, String(mostNano ?? -1n), month ?? ""];
+    const { detail, ...answer } = await this.options.accounts.ask(withdrawScript, workspaceId, values);
+    this.hear(workspaceId, answer);
+    if (detail !== "0") this.charges.add(id, { workspaceId, keyIds: [] });
+    return { takenNano: BigInt(detail), committed: () => this.charges.confirm(id), undo: () => this.charges.revert(id) };
+  }
+
+  refresh(workspaceId: string): Promise<void> {
+    return this.options.readBook(workspaceId);
+  }
+
+  private async reserveShared(request: ReserveRequest): Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const keys = [request, parent].flatMap((key) => (key === undefined ? ["", -1, 0, 0] : [
+      key.keyId, String(key.keyLimit?.limitNano ?? -1n), key.keyLimit?.windowHours ?? 0, key.countsByok ? 1 : 0,
+    ]));
+    const values = [holdId, String(ceilingNano), String(byokNano), this.hour(), ...keys];
+    let answer: LedgerAnswer;
+    try {
+      answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
+    } catch (error) {
+      if (error instanceof SharedStateAwayError) return { ok: false, reason: "away", balanceNano: 0n };
+      throw error;
+    }
+    this.hear(workspaceId, answer);
+    const balanceNano = answer.monthlyNano + answer.topupNano;
+    const { outcome } = answer;
+    if (outcome === "insufficient_balance" || outcome === "key_limit" || outcome === "exists") {
+      return { ok: false, reason: outcome, balanceNano };
+    }
+    const heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
+    this.holds.add(holdId, this.newHold(request, { entry: answer.detail, heldNano }));
+    return { ok: true, heldNano, balanceNano };
+  }
+
+  private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
+    const { holdId, amountNano, byokNano = 0n } = request;
+    const subject = { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold.keyId, hold.parentKeyId) };
+    const values = [holdId, String(amountNano), String(byokNano), this.hour(), hold.keyId, hold.parentKeyId ?? ""];
+    let answer: LedgerAnswer;
+    try {
+      answer = await this.untilThere(() => this.options.accounts.ask(postScript, hold.workspaceId, values));
+    } catch (error) {
+      this.holds.remove(holdId);
+      throw error;
+    }
+    this.hear(hold.workspaceId, answer);
+    this.charges.add(holdId, subject);
+    const [monthly = "0", topup = "0"] = answer.detail.split("|");
+    const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
+    const chargedNano = parts.monthlyNano + parts.topupNano;
+    const posted = {
+      chargedNano, uncollectedNano: amountNano - chargedNano, heldNano: hold.heldNano,
+      balanceAfterNano: answer.monthlyNano + answer.topupNano,
+    };
+    try {
+      const outcome = await this.commit(request, { hold, posted, parts });
+      this.charges.confirm(holdId);
+      return outcome;
+    } catch (error) {
+      this.charges.revert(holdId);
+      throw error;
+    }
+  }
+
+  private commit(
+    { holdId, byokNano = 0n, alongside }: PostRequest,
+    { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: { monthlyNano: bigint; topupNano: bigint } },
+  ): Promise<PostOutcome> {
+    try {
+      const { workspaceId, keyId } = hold;
+      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs: this.options.clock.nowMs() });
+      const beside = alongside(posted);
+      const unit = { inserts: [...rows.inserts, ...beside.inserts], adds: [...rows.adds, ...beside.adds] };
+      return this.options.commits.commit(unit).then(() => ({ ok: true, ...posted }));
+    } catch (error) {
+      return Promise.reject(error);
+    } finally {
+      this.holds.remove(holdId);
+    }
+  }
+
+  private free(holdId: string, { workspaceId, entry }: SharedHold): void {
+    // Where nobody hears it, the hold ends with its lease.
+    if (entry !== undefined) this.quietly(this.options.accounts.run(voidScript, workspaceId, [holdId]));
+  }
+
+  /** The database knows of credits that the server has not heard of: the next request reads them. Told until it is heard. */
+  private async forget(workspaceId: string): Promise<void> {
+    try {
+      await this.options.accounts.run(forgetScript, workspaceId, []);
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) throw error;
+      setTimeout(() => this.quietly(this.forget(workspaceId)), askAgainMs).unref();
+    }
+  }
+
+  /** Notes what was heard of a workspace, and sees to what a process left behind that died. */
+  private hear(workspaceId: string, { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">): void {
+    Object.assign(this.book.workspace(workspaceId), { monthlyNano, topupNano });
+    for (const charge of stale) if (!this.charges.has(charge.id)) this.quietly(this.resolve(workspaceId, charge));
+  }
+
+  /** A charge stands where its transfer does; where it does not, another one takes its id, so that it never will. */
+  private async resolve(workspaceId: string, charge: OpenCharge): Promise<void> {
+    this.charges.add(charge.id, { workspaceId, keyIds: [] });
+    if (charge.monthlyNano + charge.topupNano === 0n) {
+      await this.forget(workspaceId);
+      return this.charges.confirm(charge.id);
+    }
+    try {
+      await this.options.commits.commit(tombstone(fenceOf(charge), { chargeId: charge.id, atMs: this.options.clock.nowMs() }));
+      this.charges.revert(charge.id);
+    } catch (error) {
+      if (isUniqueViolation(error)) return this.charges.confirm(charge.id);
+      this.charges.drop(charge.id);
+      throw error;
+    }
+  }
+
+  private async untilThere<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    const { clock } = this.options;
+    const untilMs = clock.monotonicMs() + patienceMs;
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof SharedStateAwayError) || clock.monotonicMs() >= untilMs) throw error;
+        await new Promise((resolve) => setTimeout(resolve, askAgainMs));
+      }
+    }
+  }
+
+  private newHold(
+    { workspaceId, keyId, parent }: ReserveRequest, { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
+  ): SharedHold {
+    const reservedAtMs = this.options.clock.monotonicMs();
+    return { workspaceId, keyId, parentKeyId: parent?.keyId, entry, heldNano, reservedAtMs, settling: false };
+  }
+
+  private hour(): number {
+    return Math.floor(this.options.clock.nowMs() / hourMs);
+  }
+
+  private quietly(work: Promise<unknown>): void {
+    work.catch(this.unlessAway);
+  }
+
+  private readonly unlessAway = (error: unknown): void => {
+    if (!(error instanceof SharedStateAwayError)) this.options.onError(error);
+  };
+}
+
+const keyIdsOf = (keyId: string, parentKeyId: string | undefined): string[] => (parentKeyId === undefined ? [keyId] : [keyId, parentKeyId]);

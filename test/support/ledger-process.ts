@@ -1,0 +1,138 @@
+import type { Kysely } from "kysely";
+import { AccountBook } from "../../src/account/ledger/account-book.ts";
+import { GrantStore } from "../../src/account/ledger/grant-store.ts";
+import { grantInsert, Grants } from "../../src/account/ledger/grants.ts";
+import { LedgerStore, type LedgerTables } from "../../src/account/ledger/ledger-store.ts";
+import { AccountReadings, type ReadingTables } from "../../src/account/ledger/shared/account-readings.ts";
+import { ledgerScript } from "../../src/account/ledger/shared/ledger-scripts.ts";
+import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
+import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
+import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../../src/account/ledger/transfer.ts";
+import { Withdrawals } from "../../src/account/ledger/withdrawals.ts";
+import type { Clock } from "../../src/platform/lib/clock.ts";
+import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
+import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
+import { migrations } from "../../src/platform/storage/migrations/index.ts";
+import { openStorage } from "../../src/platform/storage/open-storage.ts";
+import type { Storage } from "../../src/platform/storage/storage.ts";
+import { freshDatabase } from "./postgres.ts";
+
+/** What becomes of the next commit. */
+export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
+
+/** An empty database on Postgres that holds what the ledger needs. */
+export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> => openStorage<LedgerTables>({
+  url: await freshDatabase(), durability: "process", migrations, severalGateways: true,
+  commitStatements: { inserts: [transferInsert, grantInsert], adds: [accountAdd, keySpendAdd, keyByokAdd] },
+});
+
+const lookScript = ledgerScript("TestLook", `
+local absent = missing({})
+if absent then return absent end
+return {'ok', text(field(W, 'h')), text(field(W, 'm')), text(field(W, 't'))}`);
+
+const evictScript = ledgerScript("TestEvict", "redis.call('DEL', W, root .. 'k:' .. ws)\nreturn {}");
+
+const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
+
+const flushScript = { name: "switchyardTestFlush", lua: "redis.call('FLUSHDB')\nreturn {}" };
+
+/** A process of the shared ledger that can die in the middle of a commit: nobody hears of it any more. */
+export class LedgerProcess {
+  readonly ledger: SharedLedger;
+  readonly withdrawals: Withdrawals;
+  private readonly grants: Grants;
+  private readonly accounts: SharedAccounts;
+  private readonly store: LedgerStore;
+  private readonly parts: { storage: Storage<LedgerTables>; shared: SharedState; workspaceId: string; clock: Clock };
+  private next: CommitFate = "works";
+  private met: CommitFate = "works";
+  private isDead = false;
+
+  constructor(parts: LedgerProcess["parts"]) {
+    this.parts = parts;
+    const { storage, clock } = parts;
+    const database = storage.database as unknown as Kysely<ReadingTables>;
+    const commits: CommitQueue = {
+      commit: (unit) => this.commit(unit), flush: () => storage.commits.flush(), pendingCount: 0, stalled: false,
+    };
+    const shared = {
+      get runId() {
+        return parts.shared.runId;
+      },
+      run: (...call: Parameters<SharedState["run"]>) => (this.isDead ? new Promise<never>(() => undefined) : parts.shared.run(...call)),
+    };
+    this.accounts = new SharedAccounts({ shared, readings: new AccountReadings(database), nowMs: () => clock.nowMs(), graceMs: 0 });
+    this.store = new LedgerStore({ database: storage.database, commits });
+    const book = new AccountBook();
+    this.ledger = new SharedLedger({
+      accounts: this.accounts, book, commits, clock, onError: (error) => { throw error; },
+      readBook: (workspaceId) => this.store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: new Map() }),
+    });
+    this.grants = new Grants({ ledger: this.ledger, store: new GrantStore({ database: storage.database.withTables(), commits }) });
+    this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
+  }
+
+  /** Does what writes, with a commit of a certain fate, and tells which one it met. */
+  async meet(fate: CommitFate, work: () => Promise<unknown>): Promise<CommitFate> {
+    this.next = fate;
+    this.met = "works";
+    const working = work().then(() => undefined, (error: unknown) => error);
+    await Promise.race([working, this.death()]);
+    this.next = "works";
+    return this.met;
+  }
+
+  grant(transferId: string, amountNano: bigint): Promise<unknown> {
+    const { workspaceId } = this.parts;
+    return this.grants.give({
+      transferId, workspaceId, bucket: "monthly", kind: "admin", amountNano, description: null, grantedBy: "t",
+    });
+  }
+
+  /** What the server says of the workspace. */
+  async look(): Promise<{ monthlyNano: bigint; topupNano: bigint; heldNano: bigint }> {
+    const { detail, monthlyNano, topupNano } = await this.accounts.ask(lookScript, this.parts.workspaceId, []);
+    return { monthlyNano, topupNano, heldNano: BigInt(detail) };
+  }
+
+  /** What the database says of the workspace. */
+  async durable(): Promise<{ monthlyNano: bigint; topupNano: bigint }> {
+    const book = new AccountBook();
+    const { workspaceId, clock } = this.parts;
+    await this.store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: new Map() });
+    const { monthlyNano, topupNano } = book.workspace(workspaceId);
+    return { monthlyNano, topupNano };
+  }
+
+  /** Resolves once no charge of the workspace is under way. */
+  async untilQuiet(): Promise<void> {
+    while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0) await Bun.sleep(1);
+  }
+
+  async evict(): Promise<void> {
+    await this.accounts.run(evictScript, this.parts.workspaceId, []);
+  }
+
+  async flushAll(): Promise<void> {
+    await this.parts.shared.run(flushScript, { keys: [], values: [] });
+  }
+
+  private onceDead: (() => void) | undefined;
+
+  private death(): Promise<void> {
+    return new Promise((resolve) => (this.onceDead = resolve));
+  }
+
+  private async commit(unit: CommitUnit): Promise<void> {
+    const fate = this.next;
+    this.next = "works";
+    this.met = fate;
+    if (fate === "refused") throw new Error("the database refused");
+    if (fate !== "crash-before") await this.parts.storage.commits.commit(unit);
+    if (fate === "works") return;
+    this.isDead = true;
+    this.onceDead?.();
+    throw new Error("the process died");
+  }
+}
