@@ -4,7 +4,7 @@ import type { Clock } from "./platform/lib/clock.ts";
 import { GatewayError } from "./platform/lib/errors.ts";
 import { genAi } from "./platform/telemetry/gen-ai-attributes.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
-import type { Metrics, Outcome } from "./platform/telemetry/metrics.ts";
+import type { FinishedInference, Metrics, Outcome } from "./platform/telemetry/metrics.ts";
 import type { TracedAttempt, TracedInference, Tracing } from "./platform/telemetry/tracing.ts";
 
 interface Telemetry {
@@ -53,7 +53,7 @@ const endpointLabels: Readonly<Record<string, string>> = {
 const operationOf = (surface: string): string => (surface === "messages" || surface === "responses" ? "chat" : surface);
 
 function recordMetrics(metrics: Metrics, { record, timing }: { record: GenerationRecord; timing: RequestTiming }): void {
-  metrics.recordInference({
+  const finished: FinishedInference = {
     endpoint: endpointLabels[record.surface] ?? record.surface,
     status: record.status === "cancelled" ? 499 : 200,
     provider: record.provider,
@@ -61,10 +61,11 @@ function recordMetrics(metrics: Metrics, { record, timing }: { record: Generatio
     outcome: record.status,
     durationMs: timing.settledMs - timing.startedMs,
     overheadMs: timing.firstSendMs - timing.startedMs + (timing.settledMs - timing.upstreamEndMs),
-    ...(timing.firstContentMs === null ? {} : { firstTokenMs: timing.firstContentMs - timing.startedMs }),
     tokens: record.detail.usage,
     chargedNanoUsd: record.costNanoUsd,
-  });
+  };
+  if (timing.firstContentMs !== null) finished.firstTokenMs = timing.firstContentMs - timing.startedMs;
+  metrics.recordInference(finished);
 }
 
 /** Attempts follow each other, so their times add up from the first one's start. */

@@ -16,9 +16,13 @@ const tooLarge = (limitBytes: number): GatewayError =>
  * The body as text, refused beyond `limitBytes` without reading on. Compressed bodies are refused:
  * nobody sends them to these APIs, and a small one can unfold into gigabytes.
  */
-export async function readBodyText(request: Request, limitBytes: number): Promise<string> {
-  const declared = declaredLength(request, limitBytes);
-  return declared === undefined ? (await readUnsizedBody(request, limitBytes)).toString("utf8") : request.text();
+export function readBodyText(request: Request, limitBytes: number): Promise<string> {
+  try {
+    if (declaredLength(request, limitBytes) !== undefined) return request.text();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  return readUnsizedBody(request, limitBytes).then((bytes) => bytes.toString("utf8"));
 }
 
 /** The body as bytes, under the same rules. */

@@ -81,8 +81,9 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
         const text = await readBodyText(request, endpoint.bodyBytesMax ?? 0);
         context.body = checkBody(endpoint.body, endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text));
       }
-      const work = () => endpoint.handle(context, options.dependencies);
-      const response = await (auditing === undefined ? work() : auditChange(auditing, { endpoint, context }, work));
+      const response = await (auditing === undefined
+        ? endpoint.handle(context, options.dependencies)
+        : auditChange(auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies)));
       status = response.status;
       return response;
     } catch (thrown) {

@@ -180,16 +180,19 @@ function readAnswer(text: string, body: object, interpretation: Interpretation):
 }
 
 /** The record of an attempt that has ended. */
-export const attemptRecord = (
+export function attemptRecord(
   candidate: Candidate,
   ended: { status: number | null; outcome: AttemptRecord["outcome"]; reason: string | null; durationMs: number },
-): AttemptRecord => ({
-  provider: candidate.route.provider.id,
-  model: candidate.model.id,
-  upstreamModel: candidate.route.upstreamModel,
-  status: ended.status,
-  outcome: ended.outcome,
-  reason: ended.reason,
-  durationMs: Math.round(ended.durationMs * 100) / 100,
-  ...(candidate.credential === undefined ? {} : { credentialSource: candidate.credential.source }),
-});
+): AttemptRecord {
+  const record: AttemptRecord = {
+    provider: candidate.route.provider.id,
+    model: candidate.model.id,
+    upstreamModel: candidate.route.upstreamModel,
+    status: ended.status,
+    outcome: ended.outcome,
+    reason: ended.reason,
+    durationMs: Math.round(ended.durationMs * 100) / 100,
+  };
+  if (candidate.credential !== undefined) record.credentialSource = candidate.credential.source;
+  return record;
+}

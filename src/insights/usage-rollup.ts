@@ -76,9 +76,9 @@ interface CountedRequest {
 /** The counters of a settled request, to be committed together with its record so that they grow exactly once. */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const { usage } = record.detail;
-  const { promptTokens, completionTokens } = record;
+  const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens } = record;
   return addsOf({
-    ...record,
+    workspaceId, keyId, model, provider, attempts,
     atMs: record.createdAtMs,
     sums: [
       1, record.status === "cut" ? 1 : 0, promptTokens, completionTokens,
@@ -113,7 +113,7 @@ function addsOf({ atMs, workspaceId, keyId, model, provider, sums, tokens, attem
     { statement: networkHourAdd, key: [hour], sums: [1, tokens] },
     { statement: networkDayAdd, key: [day, model, provider], sums: [...sums, ...own] },
   ];
-  for (const attempt of attempts.slice(0, -1)) {
+  if (attempts.length > 1) for (const attempt of attempts.slice(0, -1)) {
     const none = sums.map(() => 0);
     adds.push({ statement: networkDayAdd, key: [day, attempt.model, attempt.provider], sums: [...none, ...triesOf(attempt)] });
   }

@@ -36,6 +36,6 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
-    return answerCall(context, await readCall(context, { ...dependencies, reader: chatReader }), dependencies);
+    return answerCall(context, await readCall(context, chatReader, dependencies), dependencies);
   },
 });

@@ -28,7 +28,7 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const reader = { ...messagesReader, validate: validateCountEnvelope };
-    const { inputTokens, source } = await countTokens(dependencies.inference, await readCall(context, { ...dependencies, reader }));
+    const { inputTokens, source } = await countTokens(dependencies.inference, await readCall(context, reader, dependencies));
     return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
   },
 });

@@ -71,7 +71,7 @@ export const explainRouting = defineEndpoint<Dependencies>({
   }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
-    const call = await readCall(context, { ...dependencies, reader: chatReader });
+    const call = await readCall(context, chatReader, dependencies);
     return context.json(explanation(trailOf(dependencies.inference, call), call));
   },
 });

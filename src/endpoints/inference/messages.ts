@@ -37,6 +37,6 @@ export const messages = defineEndpoint<Dependencies>({
   }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
-    return answerCall(context, await readCall(context, { ...dependencies, reader: messagesReader }), dependencies);
+    return answerCall(context, await readCall(context, messagesReader, dependencies), dependencies);
   },
 });

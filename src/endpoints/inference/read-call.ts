@@ -46,10 +46,7 @@ export function pickHeaders(headers: Headers, names: readonly string[]): Readonl
 }
 
 /** Reads, counts and checks a request of a chat-shaped route. Throws `GatewayError`. */
-export async function readCall(
-  context: RequestContext,
-  { reader, ...services }: { reader: CallReader } & CallServices,
-): Promise<ChatCall> {
+export async function readCall(context: RequestContext, reader: CallReader, services: CallServices): Promise<ChatCall> {
   const caller = context.caller as LlmKeyCaller;
   const sent = await readBodyText(context.request, inferenceBodyBytesMax);
   const { text, body } = usePreset(services.presets, {
@@ -59,15 +56,16 @@ export async function readCall(
   const counting = countRequest(services.counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
   if (counting !== undefined) await counting;
   reader.validate(body);
-  return callOf(context, { ...services, reader, text, body });
+  return callOf(context, { services, reader, text, body });
 }
 
 /** The call of a request whose body was read, counted and checked. */
 function callOf(
   context: RequestContext,
-  { reader, counters, clock, inference, text, body }: { reader: CallReader; text: string; body: Body } & CallServices,
+  { reader, services, text, body }: { reader: CallReader; services: CallServices; text: string; body: Body },
 ): ChatCall | Promise<ChatCall> {
   const { idPrefix, dialect, decode } = reader;
+  const { counters, clock, inference } = services;
   const arriving = callOrigin(context, { idPrefix, body, counters, estimateTokens: () => estimateInputTokens(text, body) });
   const callFrom = (origin: CallOrigin): ChatCall => chatCall(origin, {
     dialect, decode, text, body,

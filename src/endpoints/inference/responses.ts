@@ -62,7 +62,7 @@ export const responses = defineEndpoint<Dependencies>({
   }),
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
-    const sent = await readCall(context, { ...dependencies, reader: responsesReader });
+    const sent = await readCall(context, responsesReader, dependencies);
     const workspaceId = (context.caller as LlmKeyCaller).workspace.id;
     const request = await readStoredRequest(dependencies.responses, { body: sent.body, workspaceId });
     const call = request.expanded ? withConversation(sent, request.conversation) : sent;

@@ -40,12 +40,16 @@ const inputParts = [
 const outputParts = ["outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
 
 /** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */
-export const totalInputTokens = (usage: Usage): number =>
-  inputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);
+export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);
 
 /** All tokens that came out, reasoning included: what chat calls `completion_tokens`. */
-export const totalOutputTokens = (usage: Usage): number =>
-  outputParts.reduce((sum, part) => sum + (usage[part] ?? 0), 0);
+export const totalOutputTokens = (usage: Usage): number => sumOf(usage, outputParts);
+
+function sumOf(usage: Usage, parts: readonly (keyof Usage)[]): number {
+  let sum = 0;
+  for (const part of parts) sum += usage[part] ?? 0;
+  return sum;
+}
 
 const charactersPerToken = 4;
 

@@ -1,4 +1,4 @@
-import { assert } from "../../platform/lib/assert.ts";
+import { AssertionError } from "../../platform/lib/assert.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import { routeDialect } from "../catalog/reachability.ts";
 import type { UpstreamRoute } from "../catalog/model.ts";
@@ -8,7 +8,7 @@ const chatDialects: readonly string[] = ["openai-chat", "anthropic-messages", "o
 /** The chat-shaped dialect in which a route is spoken to; routes without one are never candidates. */
 export function chatDialectOf(route: UpstreamRoute): DialectId {
   const dialect = routeDialect(route, "chat");
-  assert(dialect !== undefined && chatDialects.includes(dialect), `${route.provider.id} serves no chat`);
+  if (dialect === undefined || !chatDialects.includes(dialect)) throw new AssertionError(`${route.provider.id} serves no chat`);
   return dialect as DialectId;
 }
 

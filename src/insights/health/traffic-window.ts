@@ -51,6 +51,8 @@ export class TrafficWindow {
   }
 }
 
+const names = Object.keys(nothing) as (keyof TrafficSums)[];
+
 function addTo(total: TrafficSums, more: Partial<TrafficSums>): void {
-  for (const name of Object.keys(nothing) as (keyof TrafficSums)[]) total[name] += more[name] ?? 0;
+  for (const name of names) total[name] += more[name] ?? 0;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { editMembers, scanMembers } from "./json-members.ts";
+import { editMembers, editScanned, replaceEach, scanMembers } from "./json-members.ts";
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const key = fc.oneof(
@@ -47,6 +47,33 @@ describe("scanMembers", () => {
   ];
   test.each(broken)("broken structure is a SyntaxError: %p", (text) => {
     expect(() => scanMembers(text)).toThrow(SyntaxError);
+  });
+});
+
+describe("replaceEach", () => {
+  const replacements = fc.uniqueArray(fc.tuple(key, scalar), { maxLength: 4, selector: ([name]) => name });
+
+  test("gives the very text that editing by members gives, or leaves it to that", () => {
+    fc.assert(fc.property(objectText, replacements, (text, list) => {
+      const names = list.map(([name]) => name);
+      const replaced = replaceEach(text, names, (index) => list[index]?.[1] ?? "");
+      if (replaced !== undefined) expect(replaced).toBe(editScanned(text, scanMembers(text), new Map(list)));
+    }), { numRuns: 400 });
+  });
+
+  test("tells where each value stands", () => {
+    const text = ' { "a" : [1, {"b": "]"}] , "b":"x" }';
+    const replaced = replaceEach(text, ["b", "a"], (index, start, end) => `<${index} ${text.slice(start, end)}>`);
+    expect(replaced).toBe(' { "a" : <1 [1, {"b": "]"}]> , "b":<0 "x"> }');
+  });
+
+  test.each([
+    ["a name that is missing", '{"a":1}', ["a", "b"]],
+    ["a name that comes twice", '{"a":1,"a":2}', ["a"]],
+    ["a name with an escape", '{"\\u0061":1,"a":2}', ["a"]],
+    ["text behind the object", '{"a":1} x', ["a"]],
+  ])("leaves %s to others", (_, text, names) => {
+    expect(replaceEach(text, names, () => "0")).toBeUndefined();
   });
 });
 

@@ -42,7 +42,7 @@ export function pricedUsageText(options: { original: string | undefined; metered
 
 /** The provider's usage with the three counts that every chat client reads: some name them otherwise, or send no total. */
 function withTotals(text: string, { usage }: MeteredUsage): string {
-  if (countNames.every((name) => text.includes(`"${name}"`))) return text;
+  if (quotedNames.every((quoted) => text.includes(quoted))) return text;
   const [prompt, completion] = [totalInputTokens(usage), totalOutputTokens(usage)];
   const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
   const missing = countNames.filter((name) => !text.includes(`"${name}"`));
@@ -50,5 +50,6 @@ function withTotals(text: string, { usage }: MeteredUsage): string {
 }
 
 const countNames = ["prompt_tokens", "completion_tokens", "total_tokens"] as const;
+const quotedNames = countNames.map((name) => `"${name}"`);
 
 const costDetails = (upstreamCostUsd: number): string => JSON.stringify({ upstream_inference_cost: upstreamCostUsd });

@@ -1,4 +1,4 @@
-import { editScanned, scanMembers } from "../../../platform/lib/json-members.ts";
+import { editScanned, replaceEach, scanMembers } from "../../../platform/lib/json-members.ts";
 import { readChatUsage } from "../../dialects/openai-chat/read-usage.ts";
 import type { ShownAnswer, WholeAnswer } from "../interpretation.ts";
 import { fallbackMembers } from "../model-fallback.ts";
@@ -55,16 +55,29 @@ export function readCompletion(text: string, body: CompletionBody): WholeAnswer 
   };
 }
 
+/** What every answer shows of its own, in the order of `replaceEach`. */
+const shownNames = ["id", "model", "usage"] as const;
+
 /** The answer as the client gets it: the upstream's text with id, model, usage and fallback replaced. */
 function renderCompletion(text: string, shown: ShownAnswer): string {
+  const { metered, chargedNano, fallback } = shown;
+  const usual = fallback !== undefined ? undefined : replaceEach(text, shownNames, (index, start, end) => {
+    if (index < 2) return JSON.stringify(index === 0 ? shown.id : shown.model);
+    return pricedUsageText({ original: text.slice(start, end), metered, chargedNano });
+  });
+  return usual ?? renderUnusual(text, shown);
+}
+
+/** The same for an answer that lacks any of them, or has more to show. */
+function renderUnusual(text: string, { id, model, metered, chargedNano, fallback }: ShownAnswer): string {
   const members = scanMembers(text);
   const usage = members.find((member) => member.key === "usage");
   const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
   const edits = new Map<string, string | undefined>([
-    ["id", JSON.stringify(shown.id)],
-    ["model", JSON.stringify(shown.model)],
-    ["usage", pricedUsageText({ original, metered: shown.metered, chargedNano: shown.chargedNano })],
+    ["id", JSON.stringify(id)],
+    ["model", JSON.stringify(model)],
+    ["usage", pricedUsageText({ original, metered, chargedNano })],
   ]);
-  for (const [key, value] of shown.fallback === undefined ? [] : fallbackMembers(shown.fallback)) edits.set(key, value);
+  for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback)) edits.set(key, value);
   return editScanned(text, members, edits);
 }
