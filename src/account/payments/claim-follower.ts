@@ -3,7 +3,7 @@ import type { Withdrawals } from "../ledger/withdrawals.ts";
 import { nanoFromCents } from "./cents.ts";
 import { claimedCents, creditPartOf, takesMoney } from "./claim.ts";
 import { documentValues, seriesOf, type IssuedDocument } from "./document.ts";
-import type { Order } from "./order.ts";
+import { creditTransferId, type Order } from "./order.ts";
 import type { PaymentBooks } from "./payment-books.ts";
 import { auditRows, documentInsert, movementInsert, type Insert } from "./payment-rows.ts";
 import type { OrderFacts } from "./payment-store.ts";
@@ -17,7 +17,7 @@ export class ClaimFollower {
   private readonly books: PaymentBooks;
   private readonly commits: CommitQueue;
   private readonly withdrawals: Withdrawals;
-  /** Workspaces that had not the credits that are to be taken; undefined until they were looked for. */
+  /** Workspaces that are not brought up to their claims; undefined until they were looked for. */
   private owing: Set<string> | undefined;
 
   constructor(options: { books: PaymentBooks; commits: CommitQueue; withdrawals: Withdrawals }) {
@@ -28,13 +28,22 @@ export class ClaimFollower {
 
   /** Brings a workspace up to its claims, as far as its credits bear it. Tells what it still owes. */
   async follow(workspaceId: string): Promise<bigint> {
+    // Where the database refuses, it stays here.
+    this.owing?.add(workspaceId);
     const owedNano = await this.books.turns.run("books", async () => {
-      let sumNano = 0n;
-      for (const facts of await this.books.store.factsOf(workspaceId)) sumNano += await this.followOrder(facts);
-      return sumNano;
+      const due: Due[] = [];
+      for (const facts of await this.books.store.factsOf(workspaceId)) {
+        const order = await this.books.orders.find(facts.orderId);
+        if (order === undefined) continue;
+        for (const document of dueCreditNotes(order, facts)) await this.issue(order, document);
+        due.push({ order, facts, dueNano: dueOf(order, facts) });
+      }
+      for (const each of due) if (each.dueNano < 0n) await this.giveBack(each);
+      let leftNano = 0n;
+      for (const each of due) if (each.dueNano > 0n) leftNano += await this.take(each);
+      return leftNano;
     });
-    if (owedNano > 0n) this.owing?.add(workspaceId);
-    else this.owing?.delete(workspaceId);
+    if (owedNano === 0n) this.owing?.delete(workspaceId);
     return owedNano;
   }
 
@@ -44,28 +53,24 @@ export class ClaimFollower {
     for (const workspaceId of [...this.owing]) await this.follow(workspaceId);
   }
 
-  private async followOrder(facts: OrderFacts): Promise<bigint> {
-    const order = await this.books.orders.find(facts.orderId);
-    if (order === undefined) return 0n;
-    for (const document of dueCreditNotes(order, facts)) await this.issue(order, document);
-    const dueNano = nanoFromCents(creditPartOf(claimedCents(facts.claims, order), order)) - facts.takenNano;
-    if (dueNano === 0n) return 0n;
-    const id = `txn_${order.id}_${facts.movementCount + 1}`;
+  /** Takes as much as is there and free; tells what was not. */
+  private async take({ order, facts, dueNano }: Due): Promise<bigint> {
     const { workspaceId, id: reference } = order;
-    const rows = (takenNano: bigint, atMs: number): Insert[] => [
-      { statement: movementInsert, values: [reference, facts.movementCount + 1, workspaceId, id, Number(takenNano), atMs] },
-      ...auditRows({ workspaceId, action: `credits ${takenNano > 0n ? "taken" : "given"} back`, target: `${reference} ${id}` }, atMs),
-    ];
-    if (dueNano > 0n) {
-      const takenNano = await this.withdrawals.refund({
-        id, workspaceId, amountNano: dueNano, reference, alongside: (taken) => rows(taken.takenNano, taken.atMs),
-      });
-      return dueNano - takenNano;
-    }
-    await this.books.ledger.credit({
-      id, workspaceId, bucket: "topup", kind: "topup", amountNano: -dueNano, reference, alongside: (atMs) => rows(dueNano, atMs),
+    const id = movementId(order, facts);
+    const takenNano = await this.withdrawals.refund({
+      id, workspaceId, amountNano: dueNano, reference,
+      alongside: (taken) => movementRows(order, { ...taken, id, step: stepOf(facts), action: "credits taken back" }),
     });
-    return 0n;
+    return dueNano - takenNano;
+  }
+
+  private giveBack({ order, facts, dueNano }: Due): Promise<void> {
+    const { workspaceId, id: reference } = order;
+    const id = movementId(order, facts);
+    return this.books.ledger.credit({
+      id, workspaceId, bucket: "topup", kind: "topup", amountNano: -dueNano, reference,
+      alongside: (atMs) => movementRows(order, { takenNano: dueNano, atMs, id, step: stepOf(facts), action: "credits given back" }),
+    });
   }
 
   private async issue(order: Order, part: CreditNote): Promise<void> {
@@ -78,6 +83,31 @@ export class ClaimFollower {
     });
     await this.commits.commit({ inserts: [{ statement: documentInsert, values }], adds: [] });
   }
+}
+
+/** What is to be taken for an order; below zero what is to be given back. */
+interface Due {
+  order: Order;
+  facts: OrderFacts;
+  dueNano: bigint;
+}
+
+const dueOf = (order: Order, { claims, takenNano }: OrderFacts): bigint =>
+  nanoFromCents(creditPartOf(claimedCents(claims, order), order)) - takenNano;
+
+const stepOf = ({ movementCount }: OrderFacts): number => movementCount + 1;
+
+const movementId = (order: Order, facts: OrderFacts): string => `${creditTransferId(order.id)}_${stepOf(facts)}`;
+
+/** What stands together with a movement. Two processes that move the same step have one of them refused. */
+function movementRows(
+  { id: orderId, workspaceId }: Order,
+  { id, step, takenNano, atMs, action }: { id: string; step: number; takenNano: bigint; atMs: number; action: string },
+): Insert[] {
+  return [
+    { statement: movementInsert, values: [orderId, step, workspaceId, id, Number(takenNano), atMs] },
+    ...auditRows({ workspaceId, action, target: `${orderId} ${id}` }, atMs),
+  ];
 }
 
 type CreditNote = Pick<IssuedDocument, "reference" | "creditCents" | "feeCents">;

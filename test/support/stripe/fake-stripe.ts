@@ -130,7 +130,7 @@ function charge(world: StripeWorld, { form, declined }: { form: URLSearchParams;
     world.happen("payment_intent.succeeded", payment);
     return ok(payment);
   }
-  const error = { type: "card_error", code: "card_declined", decline_code: "insufficient_funds", message: "Your card has insufficient funds." };
+  const error = { type: "card_error", code: "card_declined", decline_code: "insufficient_funds", message: "Insufficient funds." };
   const payment = world.addPayment({ ...fields, last_payment_error: error }, "requires_payment_method");
   world.happen("payment_intent.payment_failed", payment);
   return errorOf(402, { ...error, payment_intent: payment });

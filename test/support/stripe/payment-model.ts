@@ -1,0 +1,52 @@
+/** The simple model that histories of payments are compared with: what each order brought, and what of it was claimed back. */
+export class PaymentModel {
+  /** What was spent of the credits, in nano-USD. */
+  spentNano = 0n;
+  private readonly orders = new Map<string, { creditCents: number; chargeCents: number; paid: boolean }>();
+  private readonly claims = new Map<string, { orderId: string; cents: number; stands: boolean; refund: boolean }>();
+
+  order(id: string, order: { creditCents: number; chargeCents: number }): void {
+    this.orders.set(id, { ...order, paid: false });
+  }
+
+  pay(id: string): void {
+    const order = this.orders.get(id);
+    if (order !== undefined) order.paid = true;
+  }
+
+  claim(id: string, claim: { orderId: string; cents: number; refund: boolean }): void {
+    this.claims.set(id, { ...claim, stands: true });
+  }
+
+  drop(id: string): void {
+    const claim = this.claims.get(id);
+    if (claim !== undefined) claim.stands = false;
+  }
+
+  get paidOrders(): string[] {
+    return [...this.orders].filter(([, { paid }]) => paid).map(([id]) => id);
+  }
+
+  /** What is there once everything was told of: what cannot be taken stays owed. */
+  get balanceNano(): bigint {
+    let cents = 0n;
+    for (const [id, { creditCents, chargeCents, paid }] of this.orders) {
+      if (!paid) continue;
+      const claimed = Math.min(this.claimedCents(id, () => true), chargeCents);
+      // Half a cent counts as a whole one.
+      cents += BigInt(creditCents) - BigInt(Math.floor((claimed * creditCents) / chargeCents + 0.5));
+    }
+    const left = cents * 10_000_000n - this.spentNano;
+    return left > 0n ? left : 0n;
+  }
+
+  /** What the credit notes of an order add up to. */
+  refundedCents(orderId: string): number {
+    return this.claimedCents(orderId, ({ refund }) => refund);
+  }
+
+  private claimedCents(orderId: string, fits: (claim: { refund: boolean }) => boolean): number {
+    const own = [...this.claims.values()].filter((claim) => claim.orderId === orderId && claim.stands && fits(claim));
+    return own.reduce((sum, { cents }) => sum + cents, 0);
+  }
+}
