@@ -65,6 +65,7 @@ export interface App {
   sandbox: Sandbox | undefined;
   ledger: LedgerPort;
   budgets: Account["budgets"];
+  people: Account["people"];
   insights: Insights;
   storage: Storage<Schema>;
   /** Undefined where no key for Stripe is configured. */
@@ -245,7 +246,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger, budgets: account.budgets, insights, payments, background: stored.background, prober: keyProber,
+    ledger: account.ledger, budgets: account.budgets, people: account.people, insights, payments,
+    background: stored.background, prober: keyProber,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;

@@ -103,11 +103,11 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     { ...stores, minter: llmKeyMinter, directory, hasher, ledger, ledgerStore, clock },
     { settings: options.bootstrap, existing: loaded.workspaces, hasKeys: loaded.hasKeys },
   );
+  const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
   const people = await openPeople({
-    database: database.withTables(), ...keyParts, firstWorkspaceId, encryptionKey: options.encryptionKey, publicUrl: options.publicUrl,
+    ...options, mailer, database: database.withTables(), ...keyParts, firstWorkspaceId,
     settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
   });
-  const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
   const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
   useWriter.start();
   const credits = openCredits({

@@ -18,6 +18,8 @@ import { agreeToAutomaticTopUps, endAutomaticTopUps, getAutomaticTopUps } from "
 import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
 import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./account/payments-top-ups.ts";
 import { stripeWebhook } from "./account/payments-webhook.ts";
+import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
+import { resetPasswordPage, submitPasswordReset, submitVerification, verifyEmailPage } from "./account/recovery-pages.ts";
 import { claimPage, joinPage, signInFailedPage, submitClaim, submitJoin } from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
@@ -25,7 +27,7 @@ import { grantCredits, listGrants } from "./admin/grants.ts";
 import { listPlans } from "./admin/plans.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
-import { changeUser, deleteUser, endUserSessions, getUser, listUsers } from "./admin/users.ts";
+import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers } from "./admin/users.ts";
 import { changeAnyWorkspace, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
 import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
@@ -80,6 +82,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // People
   claimPage, submitClaim, joinPage, submitJoin, signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
   signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
+  requestPasswordReset, resetPassword, resetPasswordPage, submitPasswordReset,
+  sendVerification, verifyEmail, verifyEmailPage, submitVerification,
   deletePasskey, changePassword, getSession, changeSession, listSessions, revokeSession, revokeOtherSessions,
   listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,
   listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
@@ -95,7 +99,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators
-  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions,
+  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset,
   listAllWorkspaces, getWorkspace, changeAnyWorkspace, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,

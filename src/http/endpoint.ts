@@ -36,6 +36,8 @@ export interface Endpoint<Dependencies, Body = unknown> {
   base: "api" | "root";
   access: AccessRule;
   counting: RateCounting;
+  /** About the person who calls and not about a workspace, so that no workspace's IP allowlist keeps anybody from it. */
+  anywhere?: true;
   /** Largest accepted body; absent means that none is read. */
   bodyBytesMax?: number;
   summary: string;

@@ -128,7 +128,7 @@ function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<
 
 /** What holds for every caller: allowed addresses and, where the door counts, the rate window. */
 function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, options }: Arrival<Dependencies>): Promise<void> | undefined {
-  checkAddress(options.security.allowlist, context);
+  if (!endpoint.anywhere) checkAddress(options.security.allowlist, context);
   if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
   const { caller } = context;
   if (caller.kind === "llm-key" || caller.kind === "management-key") options.directory.uses.note(caller.key.id, options.clock.nowMs());

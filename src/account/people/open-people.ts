@@ -3,6 +3,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { SecretHasher } from "../keys/secret-hasher.ts";
+import type { Mailer } from "../notify/mailer.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { IdentityOptions } from "./create-identity.ts";
 import { LazyIdentity, type OidcProvider } from "./identity.ts";
@@ -11,10 +12,12 @@ import { Organizations } from "./organizations.ts";
 import { OwnerClaim } from "./owner-claim.ts";
 import { PasswordHasher } from "./password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { Recovery } from "./recovery.ts";
 import { SessionReader } from "./session-reader.ts";
 import { SessionStore } from "./session-store.ts";
 import { SignInThrottle } from "./sign-in-throttle.ts";
 import { SignUp, type SignUpPolicy } from "./sign-up.ts";
+import { UserLinks } from "./user-links.ts";
 import { UserStore } from "./user-store.ts";
 
 /** What the operator settled about people. */
@@ -35,6 +38,8 @@ export interface PeopleOptions {
   /** Id of the workspace of the first start. */
   firstWorkspaceId: string;
   settings: PeopleSettings;
+  /** Absent where no mail is sent. */
+  mailer: Mailer | undefined;
   /** Where people reach the service, without a trailing slash; asked for with the first use. */
   publicUrl(): string;
   log(level: "debug" | "info" | "warn" | "error", message: string): void;
@@ -79,6 +84,10 @@ export async function openPeople(options: PeopleOptions) {
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle(clock),
+    recovery: new Recovery({
+      ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
+      onMailError: (error) => options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`),
+    }),
   };
 }
 

@@ -13,6 +13,10 @@ export interface PeopleTables extends WorkspaceTables {
   user_accounts: {
     id: string; account_id: string; provider_id: string; user_id: string; password: string | null; created_at: string; updated_at: string;
   };
+  user_links: {
+    token_hash: string; purpose: string; user_id: string; email: string; by_mail: number; created_at_ms: number; expires_at_ms: number;
+    used_at_ms: number | null;
+  };
   user_verifications: { id: string; expires_at: string };
   passkeys: { id: string; user_id: string };
   organizations: { id: string; name: string; created_at_ms: number };

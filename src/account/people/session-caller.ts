@@ -9,6 +9,8 @@ export interface Person {
   name: string;
   /** In lower case. */
   email: string;
+  /** Whether a link that was sent there came back. */
+  emailVerified: boolean;
   /** Runs this installation: claimed the owner account, or was made an operator since. */
   operator: boolean;
 }

@@ -34,7 +34,9 @@ export class SessionReader {
     return {
       kind: "session",
       session: { id: row.id, expiresAtMs: Date.parse(row.expires_at) },
-      user: { id: row.user_id, name: row.user_name, email: row.email, operator: row.operator === 1 },
+      user: {
+        id: row.user_id, name: row.user_name, email: row.email, emailVerified: row.email_verified === 1, operator: row.operator === 1,
+      },
       ...place,
       scopes: scopesOf(place.role),
     };
@@ -48,8 +50,8 @@ export class SessionReader {
       .leftJoin("organization_members as member", (join) =>
         join.onRef("member.organization_id", "=", "active.organization_id").onRef("member.user_id", "=", "user.id"))
       .select([
-        "session.id", "session.expires_at", "user.id as user_id", "user.name as user_name", "user.email", "user.operator",
-        "own.id as own_id", "active.id as active_id", "member.role",
+        "session.id", "session.expires_at", "user.id as user_id", "user.name as user_name", "user.email", "user.email_verified",
+        "user.operator", "own.id as own_id", "active.id as active_id", "member.role",
       ])
       .where("session.token", "=", token).where("user.blocked_at_ms", "is", null).executeTakeFirst();
   }

@@ -11,12 +11,13 @@ const roleField = z.enum(roles);
 
 /** The public record of a user. */
 export const userObjectSchema = z.object({
-  id: z.string(), object: z.literal("user"), name: z.string(), email: z.string(), operator: z.boolean(),
+  id: z.string(), object: z.literal("user"), name: z.string(), email: z.string(), email_verified: z.boolean(),
+  operator: z.boolean(),
 });
 
 /** The record of a user. */
-export const userObject = ({ id, name, email, operator }: Person): z.infer<typeof userObjectSchema> =>
-  ({ id, object: "user", name, email, operator });
+export const userObject = ({ id, name, email, emailVerified, operator }: Person): z.infer<typeof userObjectSchema> =>
+  ({ id, object: "user", name, email, email_verified: emailVerified, operator });
 
 /** The public record of a workspace, as somebody in it sees it. */
 export const workspaceObjectSchema = z.object({

@@ -22,8 +22,9 @@ export async function signUpAndIn(
 ): Promise<DelegatedAnswer> {
   assertSameOrigin(context.request, deps.publicUrl());
   deps.people.throttle.count({ address: context.clientAddress(), email: person.email });
-  await deps.people.signUp.create(person, entitlement);
+  const userId = await deps.people.signUp.create(person, entitlement);
   const { email, password } = person;
+  if (deps.people.recovery.sendsMail) deps.people.recovery.requestVerification({ userId, email });
   return delegate(context, deps, { method: "POST", path: "/sign-in/email", body: { email, password, rememberMe: true } });
 }
 
@@ -60,10 +61,11 @@ export const signInMethods = defineEndpoint<Dependencies>({
   summary: "Show how one can sign in and up.",
   response: z.object({
     claimed: z.boolean(), sign_up: z.enum(["closed", "invitation", "open"]), password: z.literal(true), passkey: z.literal(true),
+    password_reset: z.boolean(),
     oidc: z.array(z.object({ id: z.string(), name: z.string() })),
   }),
-  handle: (context, { people: { claim, settings } }) => context.json({
+  handle: (context, { people: { claim, settings, recovery } }) => context.json({
     claimed: claim.isClaimed, sign_up: settings.signUp, password: true, passkey: true,
-    oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
+    password_reset: recovery.sendsMail, oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
   }),
 });

@@ -13,6 +13,7 @@ export const getSession = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "GET",
   path: "/session",
+  anywhere: true,
   summary: "Show who is signed in, and in which workspace.",
   description: "A session that is used is prolonged once a day, by this route; its cookie with it.",
   response: currentSessionSchema,
@@ -33,6 +34,7 @@ export const changeSession = defineEndpoint<Dependencies, z.infer<typeof changeS
   ...forSessions,
   method: "PATCH",
   path: "/session",
+  anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Choose the active workspace, or rename the user.",
   body: changeSchema,
@@ -60,6 +62,7 @@ export const listSessions = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "GET",
   path: "/sessions",
+  anywhere: true,
   summary: "List the sessions of the user.",
   response: z.object({ object: z.literal("list"), data: z.array(sessionObjectSchema) }),
   async handle(context, { people, clock }) {
@@ -74,6 +77,7 @@ export const revokeSession = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "DELETE",
   path: "/sessions/:id",
+  anywhere: true,
   summary: "End one session of the user.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people }) {
@@ -90,6 +94,7 @@ export const revokeOtherSessions = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "DELETE",
   path: "/sessions",
+  anywhere: true,
   summary: "End every other session of the user.",
   response: z.object({ deleted: z.literal(true), count: z.number() }),
   async handle(context, { people }) {

@@ -27,6 +27,7 @@ export const listWorkspaces = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "GET",
   path: "/workspaces",
+  anywhere: true,
   summary: "List the workspaces of the user, the personal one first.",
   response: z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema) }),
   async handle(context, deps) {

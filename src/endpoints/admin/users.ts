@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
-import { accountBodyBytesMax } from "../account/account-fields.ts";
+import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   forOperators, operatorOf, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
@@ -84,6 +84,21 @@ export const endUserSessions = defineEndpoint<Dependencies>({
   async handle(context, { people, userEditor }) {
     const { id } = await userEditor.find(context.param("id"));
     return context.json({ deleted: true, count: await people.sessions.revokeAll(id) });
+  },
+});
+
+/** Makes a link by which a user chooses another password. */
+export const issuePasswordReset = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "POST",
+  path: "/admin/users/:id/password-reset",
+  summary: "Make a link by which a user chooses another password (operators).",
+  description: "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
+  response: z.object({ url: z.string(), expires_at: z.string() }),
+  async handle(context, { people, userEditor }) {
+    const { id: userId, email } = await userEditor.find(context.param("id"));
+    const { url, expiresAtMs } = await people.recovery.issueReset({ userId, email });
+    return context.json({ url, expires_at: new Date(expiresAtMs).toISOString() }, { headers: neverCached });
   },
 });
 

@@ -32,7 +32,7 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
 
   test("is nobody's before it is claimed, and nobody else has one", async () => {
     const answer = await (await fetch(`${gateway.origin}/api/auth/methods`)).json();
-    expect(answer).toEqual({ claimed: false, sign_up: "invitation", password: true, passkey: true, oidc: [] });
+    expect(answer).toEqual({ claimed: false, sign_up: "invitation", password: true, passkey: true, password_reset: false, oidc: [] });
     for (const body of [{}, { claim_token: "guess" }, { invitation_token: "guess" }]) {
       expect((await signUp(gateway, body)).status).toBe(403);
     }

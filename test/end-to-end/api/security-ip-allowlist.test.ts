@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
+import { startPeopled } from "./people-browser.ts";
 import { engines, startTwoWorkspaces, strangersKey, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const office = "203.0.113.7";
@@ -118,4 +119,29 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     expect((await chat(elsewhere)).status).toBe(403);
     await clear();
   });
+});
+
+test("somebody shut out of a workspace can still see where they are, go to another one and end sessions, and nothing more", async () => {
+  const peopled = await startPeopled(undefined, { trustProxy: true });
+  const { owner } = peopled;
+  owner.headers = { "x-forwarded-for": office };
+  const shared = textAt(await owner.json("POST", "/organizations", { name: "Acme" }), "workspace_id");
+  const own = textAt(await owner.json("GET", "/session"), "workspace.id");
+  await owner.json("PATCH", "/session", { workspace_id: shared });
+  await owner.json("POST", "/security/ip-allowlist", { cidr: office });
+  owner.headers = { "x-forwarded-for": elsewhere };
+  const refused: [string, string, unknown?][] = [
+    ["GET", "/keys"], ["POST", "/keys", { name: "x" }], ["GET", "/credits"], ["GET", "/organizations"], ["GET", "/security/ip-allowlist"],
+    ["GET", "/admin/users"], ["PATCH", `/workspaces/${shared}`, { name: "x" }],
+  ];
+  for (const [method, path, body] of refused) {
+    expect(await errorOf(await owner.api(method, path, body))).toMatchObject({ status: 403, code: "ip_not_allowed" });
+  }
+  expect(await owner.json("GET", "/session")).toMatchObject({ workspace: { id: shared } });
+  expect(listAt(await owner.json("GET", "/workspaces"), "data")).toHaveLength(2);
+  expect(listAt(await owner.json("GET", "/sessions"), "data")).toHaveLength(1);
+  await owner.json("PATCH", "/session", { workspace_id: own });
+  expect((await owner.api("GET", "/keys")).status).toBe(200);
+  expect(await owner.json("DELETE", "/sessions")).toMatchObject({ deleted: true });
+  await peopled.stop();
 });

@@ -10,10 +10,11 @@ import { people } from "./2026-11-28-people.ts";
 import { documentJobs } from "./2026-11-29-document-jobs.ts";
 import { blocking } from "./2026-12-01-blocking.ts";
 import { budgets } from "./2026-12-02-budgets.ts";
+import { userLinks } from "./2026-12-03-user-links.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
-  payments, blocking, budgets,
+  payments, blocking, budgets, userLinks,
 ];

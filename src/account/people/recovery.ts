@@ -1,0 +1,142 @@
+import type { Kysely, Transaction } from "kysely";
+import { brand } from "../../platform/lib/brand.ts";
+import { dayMs, hourMs, type Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { NamedWindows } from "../limits/named-windows.ts";
+import type { Mailer } from "../notify/mailer.ts";
+import type { PasswordHasher } from "./password-hasher.ts";
+import type { PeopleTables } from "./people-tables.ts";
+import type { UserLinks } from "./user-links.ts";
+
+/** How long a link that was sent works, and one that an operator hands over. */
+const sentLifeMs = hourMs;
+const handedLifeMs = dayMs;
+const verificationLifeMs = dayMs;
+
+/** Mails that one address gets within an hour, whoever asks for them; more are not sent. */
+const mailsMax = 5;
+
+interface RecoveryOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  links: UserLinks;
+  hasher: PasswordHasher;
+  mailer: Mailer | undefined;
+  /** Where people reach the service, without a trailing slash; links never take it from a request. */
+  publicUrl(): string;
+  /** Told of a mail that could not be sent. */
+  onMailError(error: unknown): void;
+}
+
+const noMail = (): GatewayError =>
+  new GatewayError("not_configured", "This installation sends no mail. Ask its operator for a link to choose another password.");
+
+/** Ways back for people who forgot their password, and the proof that an address is theirs. */
+export class Recovery {
+  private readonly options: RecoveryOptions;
+  private readonly mails: NamedWindows;
+  private sending: Promise<void> = Promise.resolve();
+
+  constructor(options: RecoveryOptions) {
+    this.options = options;
+    this.mails = new NamedWindows(options.clock, { windowMs: hourMs, slotMs: 60_000 });
+  }
+
+  /** Whether links can be sent. */
+  get sendsMail(): boolean {
+    return this.options.mailer !== undefined;
+  }
+
+  /**
+   * Sends a link to choose another password, where somebody has this address. Whether anybody has shows neither in what this does
+   * nor in when it returns: looking and sending happen afterwards. Throws `not_configured`.
+   */
+  requestReset(email: string): void {
+    if (this.options.mailer === undefined) throw noMail();
+    this.afterwards(async () => {
+      const user = await this.options.database.selectFrom("users").select(["id", "blocked_at_ms"]).where("email", "=", email)
+        .executeTakeFirst();
+      if (user === undefined || user.blocked_at_ms !== null || !this.mayMail(email)) return;
+      const { token } = await this.options.links.issue("password", { userId: user.id, email, byMail: true, lifeMs: sentLifeMs });
+      await this.options.mailer?.send({
+        to: email, subject: `Choose another password for ${brand.productName}`,
+        text: "Somebody, probably you, wants to choose another password for your account. The link works once, within an hour:\n\n"
+          + `${this.options.publicUrl()}/reset-password?token=${token}\n\nIf it was not you, there is nothing to do.\n`,
+      });
+    });
+  }
+
+  /** A link to choose another password, for an operator to hand over. */
+  async issueReset({ userId, email }: { userId: string; email: string }): Promise<{ url: string; expiresAtMs: number }> {
+    const { token, expiresAtMs } = await this.options.links.issue("password", { userId, email, byMail: false, lifeMs: handedLifeMs });
+    return { url: `${this.options.publicUrl()}/reset-password?token=${token}`, expiresAtMs };
+  }
+
+  /** Sets another password by a link, ends every session and every other link to it. Throws `forbidden`. */
+  async reset(token: string, password: string): Promise<void> {
+    const { links, hasher, database } = this.options;
+    await links.assertAccepts("password", token);
+    hasher.assertRoom();
+    // Before the transaction: hashing takes its time, and settlements wait behind transactions.
+    const hash = await hasher.hash(password);
+    await database.transaction().execute(async (transaction) => {
+      const { userId, email, byMail } = await links.take(transaction, "password", token);
+      await this.setPassword(transaction, { userId, hash });
+      await transaction.deleteFrom("user_sessions").where("user_id", "=", userId).execute();
+      if (byMail) await markVerified(transaction, { userId, email });
+    });
+  }
+
+  /** Sends a link that proves whose an address is. Throws `not_configured`. */
+  requestVerification({ userId, email }: { userId: string; email: string }): void {
+    if (this.options.mailer === undefined) throw new GatewayError("not_configured", "This installation sends no mail.");
+    this.afterwards(async () => {
+      if (!this.mayMail(email)) return;
+      const { token } = await this.options.links.issue("email", { userId, email, byMail: true, lifeMs: verificationLifeMs });
+      await this.options.mailer?.send({
+        to: email, subject: `Confirm your address for ${brand.productName}`,
+        text: "Confirm that this address is yours. The link works once, within a day:\n\n"
+          + `${this.options.publicUrl()}/verify-email?token=${token}\n`,
+      });
+    });
+  }
+
+  /** Notes that an address is its user's. Throws `forbidden`. */
+  verify(token: string): Promise<void> {
+    const { database, links } = this.options;
+    return database.transaction().execute(async (transaction) => markVerified(transaction, await links.take(transaction, "email", token)));
+  }
+
+  /** Resolves when no mail is under way any more. */
+  idle(): Promise<void> {
+    return this.sending;
+  }
+
+  private mayMail(email: string): boolean {
+    return this.mails.tryAdd(email, { limit: mailsMax });
+  }
+
+  private afterwards(work: () => Promise<void>): void {
+    const done = work().catch((error: unknown) => this.options.onMailError(error));
+    this.sending = Promise.all([this.sending, done]).then(() => undefined);
+  }
+
+  /** People who came by a provider or a passkey get a password with it. */
+  private async setPassword(transaction: Transaction<PeopleTables>, { userId, hash }: { userId: string; hash: string }): Promise<void> {
+    const nowMs = this.options.clock.nowMs();
+    const now = new Date(nowMs).toISOString();
+    const changed = await transaction.updateTable("user_accounts").set({ password: hash, updated_at: now })
+      .where("user_id", "=", userId).where("provider_id", "=", "credential").returning("id").executeTakeFirst();
+    if (changed !== undefined) return;
+    await transaction.insertInto("user_accounts").values({
+      id: newId("acct", nowMs), account_id: userId, provider_id: "credential", user_id: userId, password: hash, created_at: now,
+      updated_at: now,
+    }).execute();
+  }
+}
+
+/** Only while the user still has the address that the link was sent to. */
+async function markVerified(transaction: Transaction<PeopleTables>, { userId, email }: { userId: string; email: string }): Promise<void> {
+  await transaction.updateTable("users").set({ email_verified: 1 }).where("id", "=", userId).where("email", "=", email).execute();
+}

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { assertSameOrigin } from "../../http/same-origin.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { emailField, forSessions, newPasswordField, sessionOf } from "./people-fields.ts";
+
+const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+
+/** A token as links carry it. */
+export const linkTokenField = z.string("is required and must be a text").min(1, "is required and must be a text").max(200);
+
+const requestSchema = z.object({ email: emailField });
+
+/** Sends a link to somebody who forgot the password. */
+export const requestPasswordReset = defineEndpoint<Dependencies, z.infer<typeof requestSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/request-password-reset",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Have a link sent to choose another password.",
+  description: "The answer is the same whether anybody has this address or not. Where no mail is sent, operators make the link.",
+  body: requestSchema,
+  response: z.object({ requested: z.literal(true) }),
+  handle(context, { people: { recovery, throttle }, publicUrl }) {
+    assertSameOrigin(context.request, publicUrl());
+    throttle.count({ address: context.clientAddress(), email: context.body.email });
+    recovery.requestReset(context.body.email);
+    return context.json({ requested: true });
+  },
+});
+
+const resetSchema = z.object({ token: linkTokenField, new_password: newPasswordField });
+
+/** Sets another password by a link. */
+export const resetPassword = defineEndpoint<Dependencies, z.infer<typeof resetSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/reset-password",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Choose another password by a link, and end every session.",
+  body: resetSchema,
+  response: z.object({ reset: z.literal(true) }),
+  async handle(context, { people: { recovery, throttle }, publicUrl }) {
+    assertSameOrigin(context.request, publicUrl());
+    throttle.count({ address: context.clientAddress() });
+    await recovery.reset(context.body.token, context.body.new_password);
+    return context.json({ reset: true });
+  },
+});
+
+/** Sends a link that proves whose the address of the account is. */
+export const sendVerification = defineEndpoint<Dependencies>({
+  ...forSessions,
+  base: "root",
+  method: "POST",
+  path: "/api/auth/send-verification-email",
+  summary: "Have a link sent that confirms the account's address.",
+  response: z.object({ requested: z.literal(true) }),
+  handle(context, { people: { recovery, throttle } }) {
+    const { id: userId, email } = sessionOf(context).user;
+    throttle.count({ address: context.clientAddress(), email });
+    recovery.requestVerification({ userId, email });
+    return context.json({ requested: true });
+  },
+});
+
+const verifySchema = z.object({ token: linkTokenField });
+
+/** Confirms an address by a link. */
+export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/verify-email",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Confirm an address by a link.",
+  body: verifySchema,
+  response: z.object({ verified: z.literal(true) }),
+  async handle(context, { people: { recovery, throttle }, publicUrl }) {
+    assertSameOrigin(context.request, publicUrl());
+    throttle.count({ address: context.clientAddress() });
+    await recovery.verify(context.body.token);
+    return context.json({ verified: true });
+  },
+});

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { dayMs, hourMs } from "../../../src/platform/lib/clock.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { startOperatorScene, type OperatorScene } from "../admin/operator-scene.ts";
+import { at, textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import type { Browser } from "./people-browser.ts";
+import { linkIn, startMailServer } from "./receivers.ts";
+import { engines } from "./two-workspaces.ts";
+
+const tokenOf = (url: string): string => new URL(url).searchParams.get("token") ?? "";
+const another = "another long password";
+
+describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
+  const [mail, clock] = [startMailServer(), new FakeClock(Date.now() - 100 * dayMs)];
+  let scene: OperatorScene;
+  beforeAll(async () => {
+    scene = await startOperatorScene(await freshUrl(), { mail: { url: mail.url, from: "noreply@example.com" } }, { clock });
+  }, 60_000);
+  afterAll(async () => {
+    await scene.stop();
+    mail.stop();
+  });
+
+  const sent = async (): Promise<void> => scene.gateway().app.people.recovery.idle();
+  const request = (email: string): Promise<Response> =>
+    scene.stranger().ask("POST", "/api/auth/request-password-reset", { email });
+  const reset = (token: string, password = another): Promise<Response> =>
+    scene.stranger().ask("POST", "/api/auth/reset-password", { token, new_password: password });
+  const requested = async (email: string): Promise<string> => {
+    await sent();
+    mail.mails.length = 0;
+    expect((await request(email)).status).toBe(200);
+    await sent();
+    return tokenOf(linkIn(mail.mails[0] ?? { from: "", to: "", text: "" }));
+  };
+
+  test("is replaced by a link that was sent, which works once and ends every session", async () => {
+    const { browser, email, password } = await scene.person("anna");
+    const token = await requested(email);
+    expect(mail.mails[0]).toMatchObject({ to: email, from: "noreply@example.com" });
+    expect(JSON.stringify(await scene.gateway().app.storage.database.selectFrom("user_links").selectAll().execute())).not.toContain(token);
+    expect((await reset(token, "short")).status).toBe(400);
+    expect((await browser.api("GET", "/session")).status).toBe(200);
+    expect((await reset(token)).status).toBe(200);
+    expect((await browser.api("GET", "/session")).status).toBe(401);
+    expect((await reset(token)).status).toBe(403);
+    expect((await browser.signIn(email, password)).status).toBe(401);
+    expect((await browser.signIn(email, another)).status).toBe(200);
+    expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(true);
+  });
+
+  test("is taken by one of those who hold the link, however many ask at once", async () => {
+    const { email } = await scene.person("bella");
+    const token = await requested(email);
+    const answers = await Promise.all([0, 1, 2, 3].map((index) => reset(token, `${another} ${index}`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403]);
+  });
+
+  test("is not replaced by links that are old, replaced or for something else", async () => {
+    const { email } = await scene.person("carl");
+    const replaced = await requested(email);
+    const old = await requested(email);
+    expect((await reset(replaced)).status).toBe(403);
+    clock.advance(hourMs + 1);
+    expect((await reset(old)).status).toBe(403);
+    for (const guess of ["guess", "", "%00"]) expect([400, 403]).toContain((await reset(guess)).status);
+  });
+
+  test("says nothing of who has an account, and sends strangers and the blocked nothing", async () => {
+    const { id, email } = await scene.person("dave");
+    await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true });
+    await sent();
+    mail.mails.length = 0;
+    const answers = await Promise.all([request("nobody@example.com"), request(email), request("owner@example.com")]);
+    const shown = await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]));
+    expect(shown).toEqual([[200, { requested: true }], [200, { requested: true }], [200, { requested: true }]]);
+    await sent();
+    expect(mail.mails.map(({ to }) => to)).toEqual(["owner@example.com"]);
+  });
+
+  test("is asked for often in vain: an address gets few mails, and attempts are counted", async () => {
+    const { email } = await scene.person("emma");
+    await sent();
+    mail.mails.length = 0;
+    const statuses: number[] = [];
+    for (let times = 0; times < 12; times += 1) statuses.push((await request(email)).status);
+    await sent();
+    // Signing up was the first of the ten attempts that an address and an account have together.
+    expect(statuses.slice(0, 9)).toEqual(Array.from({ length: 9 }, () => 200));
+    expect(statuses.at(-1)).toBe(429);
+    // One of the five was the mail that confirms the address.
+    expect(mail.mails.length).toBe(4);
+    clock.advance(2 * hourMs);
+    expect((await request(email)).status).toBe(200);
+  });
+
+  test("is chosen on a page without a script, and links name our own address whatever a request says", async () => {
+    const { email, password } = await scene.person("fiona");
+    await sent();
+    mail.mails.length = 0;
+    const liar = scene.stranger();
+    liar.headers = { "x-forwarded-host": "evil.example" };
+    await liar.ask("POST", "/api/auth/request-password-reset", { email });
+    await sent();
+    const link = linkIn(mail.mails[0] ?? { from: "", to: "", text: "" });
+    expect(new URL(link).origin).toBe("http://127.0.0.1");
+    const browser: Browser = scene.stranger();
+    const page = await browser.ask("GET", `/reset-password?token=${tokenOf(link)}`);
+    expect([page.status, page.headers.get("cache-control"), page.headers.get("referrer-policy")]).toEqual([200, "no-store", "same-origin"]);
+    expect(await page.text()).not.toContain("<script");
+    const form = new URLSearchParams({ token: tokenOf(link), password: another });
+    browser.origin = "https://evil.example";
+    expect((await browser.ask("POST", "/reset-password", form)).status).toBe(403);
+    browser.origin = "http://127.0.0.1";
+    const done = await browser.ask("POST", "/reset-password", form);
+    expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("The password is set")]);
+    expect((await browser.ask("POST", "/reset-password", form)).status).toBe(403);
+    expect((await browser.signIn(email, password)).status).toBe(401);
+    expect((await browser.signIn(email, another)).status).toBe(200);
+  });
+
+  test("is replaced by a link that an operator made, and nobody else can make", async () => {
+    const { browser, id, email } = await scene.person("gregor");
+    expect((await browser.api("POST", `/admin/users/${id}/password-reset`)).status).toBe(403);
+    const made = await scene.owner.json("POST", `/admin/users/${id}/password-reset`);
+    expect(Date.parse(textAt(made, "expires_at"))).toBe(clock.nowMs() + dayMs);
+    expect((await reset(tokenOf(textAt(made, "url")))).status).toBe(200);
+    expect((await browser.signIn(email, another)).status).toBe(200);
+    expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
+  });
+
+  test("and an address is confirmed by the link that was sent to it, with a button, for programs open links", async () => {
+    await sent();
+    mail.mails.length = 0;
+    const { browser } = await scene.person("helen");
+    await sent();
+    const token = tokenOf(linkIn(mail.mails[0] ?? { from: "", to: "", text: "" }));
+    expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
+    expect((await reset(token)).status).toBe(403);
+    expect((await browser.ask("GET", `/verify-email?token=${token}`)).status).toBe(200);
+    expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
+    expect((await browser.ask("POST", "/verify-email", new URLSearchParams({ token }))).status).toBe(200);
+    expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(true);
+    expect((await browser.ask("POST", "/api/auth/verify-email", { token })).status).toBe(403);
+    expect((await browser.ask("POST", "/api/auth/send-verification-email")).status).toBe(200);
+  });
+});
+
+test("without a mail server there is no link by mail, for whoever asks, and operators still make one", async () => {
+  const scene = await startOperatorScene(undefined);
+  const { id, email, browser } = await scene.person("ivan");
+  expect(at(await (await browser.ask("GET", "/api/auth/methods")).json(), "password_reset")).toBe(false);
+  for (const each of [email, "nobody@example.com"]) {
+    const refused = await errorOf(await scene.stranger().ask("POST", "/api/auth/request-password-reset", { email: each }));
+    expect(refused).toMatchObject({ status: 501, code: "not_configured" });
+  }
+  const url = textAt(await (await scene.automation("POST", `/admin/users/${id}/password-reset`)).json(), "url");
+  const form = new URLSearchParams({ token: tokenOf(url), password: another });
+  expect((await scene.stranger().ask("POST", "/reset-password", form)).status).toBe(200);
+  expect((await browser.signIn(email, another)).status).toBe(200);
+  await scene.stop();
+});
