@@ -4,6 +4,8 @@ import type { SourceTree } from "./source-tree.ts";
 /** Files that are started by name, each with who starts it. */
 const entryPoints: Readonly<Record<string, string>> = {
   "src/main.ts": "npm start",
+  "bench/ocr.ts": "npm run bench:ocr",
+  "bench/ocr/sender.ts": "bench/ocr/chat-latency.ts",
   "bench/planning.ts": "npm run bench:planning",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
