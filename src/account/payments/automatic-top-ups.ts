@@ -56,8 +56,7 @@ export class AutomaticTopUps {
 
   /** What the card of a workspace was, or may yet be, charged in a month, in cents. */
   async chargedIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<number> {
-    const orders = await this.parts.books.orders.automaticIn({ workspaceId, month });
-    return orders.filter(({ state }) => state === "open" || state === "paid").reduce((sum, { chargeCents }) => sum + chargeCents, 0);
+    return chargedCents(await this.parts.books.orders.automaticIn({ workspaceId, month }));
   }
 
   /** Ends an order that was not paid, and tries no other until somebody agrees anew. Tells whether it was open. */
@@ -77,21 +76,26 @@ export class AutomaticTopUps {
   }
 
   private async look(topUp: AutomaticTopUp): Promise<void> {
-    const { books } = this.parts;
-    if (balanceOf(books.ledger.book.workspace(topUp.workspaceId)) >= nanoFromCents(topUp.thresholdCents)) return;
+    if (!await this.isLow(topUp)) return;
     const order = await this.newOrder(topUp);
-    if (order === undefined) return;
+    // Once more, now that the number of the order is settled: another process that topped up since has it.
+    if (order === undefined || !await this.isLow(topUp)) return;
     try {
-      await books.orders.insert(order);
+      await this.parts.books.orders.insert(order);
     } catch (error) {
-      // Another one is open.
       if (isUniqueViolation(error)) return;
       throw error;
     }
     await this.charge(order);
   }
 
-  /** The next order; undefined where the ceiling of the month, or the workspace, allows none. */
+  private async isLow({ workspaceId, thresholdCents }: AutomaticTopUp): Promise<boolean> {
+    const { ledger } = this.parts.books;
+    await ledger.refresh(workspaceId);
+    return balanceOf(ledger.book.workspace(workspaceId)) < nanoFromCents(thresholdCents);
+  }
+
+  /** The next order; undefined where one is open, or the ceiling of the month or the workspace allow none. */
   private async newOrder({ workspaceId, creditCents, monthlyMaxCents, card }: AutomaticTopUp): Promise<Order | undefined> {
     const { books, live, buyerOf } = this.parts;
     const { orders, settings, clock } = books;
@@ -101,8 +105,8 @@ export class AutomaticTopUps {
     const buyer = buyerOf(workspaceId);
     const customerId = await orders.customerOf({ workspaceId, live });
     const ordered = await orders.automaticIn({ workspaceId, month });
-    const charged = await this.chargedIn({ workspaceId, month });
-    if (buyer === undefined || customerId === undefined || charged + quote.chargeCents > monthlyMaxCents) return undefined;
+    if (buyer === undefined || customerId === undefined || ordered.some(({ state }) => state === "open")) return undefined;
+    if (chargedCents(ordered) + quote.chargeCents > monthlyMaxCents) return undefined;
     return {
       ...quote, id: newId("top", nowMs), workspaceId, live, kind: "automatic", state: "open", failure: null, createdAtMs: nowMs,
       createdBy: "automatic", buyer, currency: settings.currency, customerId, paymentMethodId: card.id, sessionId: null,
@@ -144,3 +148,7 @@ export class AutomaticTopUps {
     if (outcome.startsWith("refused")) await this.fail(order, outcome);
   }
 }
+
+/** What orders charge, or may yet. */
+const chargedCents = (orders: readonly Order[]): number =>
+  orders.filter(({ state }) => state === "open" || state === "paid").reduce((sum, { chargeCents }) => sum + chargeCents, 0);

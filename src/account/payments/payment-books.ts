@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { Turns } from "../turns.ts";
 import type { OrderStore } from "./order-store.ts";
 import type { PaymentSettings } from "./payment-settings.ts";
@@ -7,7 +7,7 @@ import type { PaymentStore } from "./payment-store.ts";
 
 /** What payments are read from and written with. */
 export interface PaymentBooks {
-  ledger: Pick<Ledger, "credit" | "book">;
+  ledger: LedgerPort;
   orders: OrderStore;
   store: PaymentStore;
   settings: PaymentSettings;
