@@ -17,6 +17,12 @@ const day = 20_000;
 const nowMs = day * dayMs + 12 * hourMs;
 let storage: Storage<InsightTables>;
 
+/** The days without their providers, as settlements count them, too. */
+const withoutProviders = (workspaces: string) => sql`insert into usage_key_days
+  select workspace_id, day, key_id, model, sum(requests), sum(errors), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens),
+    sum(reasoning_tokens), sum(cost_nano)
+  from usage_days where workspace_id like ${workspaces} group by 1, 2, 3, 4`.execute(storage.database);
+
 /** Rows in the big tables: 120,000 days and 60,000 hours of usage, 40,000 days of the whole service, 60,000 records. */
 beforeAll(async () => {
   storage = await openInsightStorage(`sqlite:${path}`);
@@ -26,6 +32,7 @@ beforeAll(async () => {
   const sums = sql`1, 0, 10, 5, 2, 1, 1000`;
   await sql`insert into usage_days select 'ws_' || (i % 20), ${day} - i / 400, 'key_' || (i / 20 % 4), 'm/' || (i / 80 % 5), 'p', ${sums}
     from ${series(120_000)}`.execute(database);
+  await withoutProviders("ws_%");
   await sql`insert into usage_hours select 'ws_' || (i % 20), ${day * 24} - i / 100, 'key_' || (i / 20 % 5), 'm', 'p', ${sums}
     from ${series(60_000)}`.execute(database);
   await sql`insert into network_days select ${day} - i / 400, 'm/' || (i % 400), 'p', ${sums}, 1, 0
@@ -49,6 +56,7 @@ const usageOf = (changes: Partial<UsageQuery>): UsageQuery => ({
 const queries: Record<string, () => CompiledQuery> = {
   "usage by the day": () => sumsSql(usageOf({})).compile(storage.database),
   "usage by day, model and key": () => sumsSql(usageOf({ groupBy: ["model", "key_id"] })).compile(storage.database),
+  "usage by day and provider": () => sumsSql(usageOf({ groupBy: ["provider"] })).compile(storage.database),
   "usage by the hour": () => sumsSql(usageOf({ interval: "hour", groupBy: ["provider"] })).compile(storage.database),
   "a page of generations": () =>
     new GenerationStore(parts()).pageQuery({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs, limit: 101 }).compile(),
@@ -64,7 +72,8 @@ test.each(Object.entries(queries))("%s reads a range of an index and never a who
   const details = (connection.query(`explain query plan ${text}`).all(...parameters as SQLQueryBindings[]) as { detail: string }[])
     .map(({ detail }) => detail);
   connection.close();
-  expect(details.some((detail) => /^SEARCH (usage_days|usage_hours|network_days|network_hours|generations) USING/.test(detail))).toBe(true);
+  const reads = /^SEARCH (usage_days|usage_key_days|usage_hours|network_days|network_hours|generations) USING/;
+  expect(details.some((detail) => reads.test(detail))).toBe(true);
   expect(details.filter((detail) => /^SCAN (usage_|network_|generations)/.test(detail))).toEqual([]);
 });
 
@@ -83,6 +92,7 @@ test("what would read or answer too much is refused, not cut short", async () =>
   await sql`insert into usage_days
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 100000)
     select 'ws_big', ${day} - i % 300, 'key_' || i, 'm', 'p', 1, 0, 1, 1, 0, 0, 1 from n`.execute(database);
+  await withoutProviders("ws_big");
   const usage = new UsageStore(parts());
   const big = { workspaceId: "ws_big", toMs: (day + 1) * dayMs };
   expect(await usage.sums(usageOf({ ...big, fromMs: 0 }))).toBeUndefined();

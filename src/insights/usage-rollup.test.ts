@@ -48,6 +48,10 @@ async function expectCountersToMatch(database: Kysely<InsightTables>, records: r
   const days = await database.selectFrom("usage_days").selectAll().execute();
   expect(written(days, (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model} ${row.provider}`))
     .toEqual(sumsBy(records, (record) => `${Math.floor(record.createdAtMs / dayMs)} ${keyOf(record)}`));
+  const keyDays = await database.selectFrom("usage_key_days").selectAll().execute();
+  expect(written(keyDays, (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model}`))
+    .toEqual(sumsBy(records, ({ createdAtMs, workspaceId, keyId, model }) =>
+      [Math.floor(createdAtMs / dayMs), workspaceId, keyId, model].join(" ")));
   const network = await database.selectFrom("network_days").selectAll().where("requests", ">", 0).execute();
   expect(written(network, (row) => `${row.day} ${row.model} ${row.provider}`))
     .toEqual(sumsBy(records, ({ createdAtMs, model, provider }) => `${Math.floor(createdAtMs / dayMs)} ${model} ${provider}`));
@@ -118,6 +122,7 @@ test("a failed request counts under what was tried last, each try under its own 
   expect(adds.map(({ statement, key, sums }) => `${statement.name} ${key.join(" ")}: ${sums.join(" ")}`)).toEqual([
     "usage-hour ws 25 key acme/large second: 1 1 0 0 0 0 0",
     "usage-day ws 1 key acme/large second: 1 1 0 0 0 0 0",
+    "usage-key-day ws 1 key acme/large: 1 1 0 0 0 0 0",
     "network-hour 25: 1 0",
     "network-day 1 acme/large second: 1 1 0 0 0 0 0 1 0",
     "network-day 1 acme/large first: 0 0 0 0 0 0 0 1 1",

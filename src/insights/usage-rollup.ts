@@ -27,6 +27,8 @@ interface UsageRow extends UsageSums {
 export interface UsageTables {
   usage_hours: UsageRow & { hour: number };
   usage_days: UsageRow & { day: number };
+  /** The days again without their providers, of which there are many rows. */
+  usage_key_days: Omit<UsageRow, "provider"> & { day: number };
   /** The whole service: a row an hour. */
   network_hours: { hour: number; requests: number; tokens: number };
   network_days: UsageSums & {
@@ -49,6 +51,9 @@ const usageHourAdd: AddStatement = {
 const usageDayAdd: AddStatement = {
   name: "usage-day", table: "usage_days", keyColumns: ["workspace_id", "day", "key_id", "model", "provider"], sumColumns,
 };
+const usageKeyDayAdd: AddStatement = {
+  name: "usage-key-day", table: "usage_key_days", keyColumns: ["workspace_id", "day", "key_id", "model"], sumColumns,
+};
 const networkHourAdd: AddStatement = {
   name: "network-hour", table: "network_hours", keyColumns: ["hour"], sumColumns: ["requests", "tokens"],
 };
@@ -57,7 +62,7 @@ const networkDayAdd: AddStatement = {
 };
 
 /** Every counter that a settlement makes grow. */
-export const usageAddStatements: readonly AddStatement[] = [usageHourAdd, usageDayAdd, networkHourAdd, networkDayAdd];
+export const usageAddStatements: readonly AddStatement[] = [usageHourAdd, usageDayAdd, usageKeyDayAdd, networkHourAdd, networkDayAdd];
 
 type Adds = CommitUnit["adds"][number][];
 
@@ -110,6 +115,7 @@ function addsOf({ atMs, workspaceId, keyId, model, provider, sums, tokens, attem
   const adds: Adds = [
     { statement: usageHourAdd, key: [workspaceId, hour, keyId, model, provider], sums },
     { statement: usageDayAdd, key: [workspaceId, day, keyId, model, provider], sums },
+    { statement: usageKeyDayAdd, key: [workspaceId, day, keyId, model], sums },
     { statement: networkHourAdd, key: [hour], sums: [1, tokens] },
     { statement: networkDayAdd, key: [day, model, provider], sums: [...sums, ...own] },
   ];

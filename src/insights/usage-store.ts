@@ -13,7 +13,7 @@ export type UsageInterval = keyof typeof intervals;
 export type UsageGroup = (typeof usageGroups)[number];
 
 /** Counter rows that one query may read: about 50 ms of work, whoever asks for whatever. */
-const rowsReadMax = 100_000;
+const rowsReadMax = 50_000;
 /** Rows that one answer may have: a few megabytes. */
 const rowsAnsweredMax = 10_000;
 
@@ -54,9 +54,14 @@ export class UsageStore {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const { rows } = await sumsSql(query).execute(this.database);
-    const read = rows.reduce((sum, { rows_read: count }) => sum + Number(count), 0);
-    if (read > rowsReadMax || rows.length > rowsAnsweredMax) return undefined;
+    // Nothing comes of a range that is too large; whether it was is asked only then.
+    if (rows.length > rowsAnsweredMax || (rows.length === 0 && await this.isTooMuch(query))) return undefined;
     return rows.map((row) => lineOf(row, intervals[query.interval]));
+  }
+
+  private async isTooMuch(query: UsageQuery): Promise<boolean> {
+    const { rows: [row] } = await sql<{ count: number | string }>`select ${countSql(query)} as count`.execute(this.database);
+    return Number(row?.count ?? 0) > rowsReadMax;
   }
 
   /** Deletes hours that are older than a wall time, a day's worth of hours at a time; days are kept. */
@@ -80,25 +85,40 @@ export class UsageStore {
 interface SumsRow extends UsageSums, Partial<Record<UsageGroup, string>> {
   bucket: number;
   cost_nano: number | bigint;
-  rows_read: number;
 }
 
-/** What `sums` asks the database: a range of the primary key, cut where it becomes too much. */
-export function sumsSql({ workspaceId, fromMs, toMs, interval, groupBy }: UsageQuery): RawBuilder<SumsRow> {
-  const [table, bucket] = interval === "hour" ? ["usage_hours", "hour"] : ["usage_days", "day"];
+/** The counters that have what is asked for in the fewest rows, and their bucket's column. */
+const tableOf = ({ interval, groupBy }: UsageQuery): [table: string, bucket: string] =>
+  (interval === "hour" ? ["usage_hours", "hour"] : [groupBy.includes("provider") ? "usage_days" : "usage_key_days", "day"]);
+
+/** A range of the primary key. */
+function rangeSql(query: UsageQuery): RawBuilder<unknown> {
+  const { workspaceId, fromMs, toMs, interval } = query;
+  const [table, bucket] = tableOf(query);
   const lengthMs = intervals[interval];
+  return sql`from ${sql.table(table)} where workspace_id = ${workspaceId}
+    and ${sql.ref(bucket)} >= ${Math.floor(fromMs / lengthMs)} and ${sql.ref(bucket)} < ${Math.ceil(toMs / lengthMs)}`;
+}
+
+/** How many rows a query would read; counting stops where it becomes too much. */
+const countSql = (query: UsageQuery): RawBuilder<unknown> =>
+  sql`(select count(*) from (select 1 ${rangeSql(query)} limit ${rowsReadMax + 1}) as counted)`;
+
+/** The order of the primary key: what is grouped by a part of it from the front on needs no sorting. */
+const keyOrder = ["key_id", "model", "provider"] as const satisfies readonly UsageGroup[];
+
+/** What `sums` asks the database: a range of the primary key, of which nothing comes where it is too much. */
+export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
+  const [, bucket] = tableOf(query);
+  const groups = keyOrder.filter((name) => query.groupBy.includes(name));
   const summed = [...sumNames, "cost_nano"].map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`);
-  const keys = sql.join(["bucket", ...groupBy].map((name) => sql.ref(name)));
+  const named = [sql`${sql.ref(bucket)} as bucket`, ...groups.map((name) => sql.ref(name))];
+  const grouped = sql.join([bucket, ...groups].map((name) => sql.ref(name)));
+  const ordered = sql.join(["bucket", ...query.groupBy].map((name) => sql.ref(name)));
   return sql<SumsRow>`
-    select ${keys}, ${sql.join(summed)}, count(*) as rows_read
-    from (
-      select ${sql.ref(bucket)} as bucket, ${sql.join([...usageGroups, ...sumNames, "cost_nano"].map((name) => sql.ref(name)))}
-      from ${sql.table(table)}
-      where workspace_id = ${workspaceId} and ${sql.ref(bucket)} >= ${Math.floor(fromMs / lengthMs)}
-        and ${sql.ref(bucket)} < ${Math.ceil(toMs / lengthMs)}
-      limit ${rowsReadMax + 1}
-    ) as counted
-    group by ${keys} order by ${keys} limit ${rowsAnsweredMax + 1}`;
+    select * from (
+      select ${sql.join([...named, ...summed])} ${rangeSql(query)} and ${countSql(query)} <= ${rowsReadMax} group by ${grouped}
+    ) as summed order by ${ordered} limit ${rowsAnsweredMax + 1}`;
 }
 
 const lineOf = ({ bucket, cost_nano: cost, ...row }: SumsRow, lengthMs: number): UsageLine => ({

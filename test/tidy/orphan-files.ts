@@ -8,6 +8,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/embeddings/bare-server.ts": "bench/embeddings.ts",
   "bench/ocr.ts": "npm run bench:ocr",
   "bench/ocr/sender.ts": "bench/ocr/chat-latency.ts",
+  "bench/insights.ts": "npm run bench:insights",
   "bench/planning.ts": "npm run bench:planning",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",

@@ -10,11 +10,13 @@ import { people } from "./2026-11-28-people.ts";
 import { documentJobs } from "./2026-11-29-document-jobs.ts";
 import { blocking } from "./2026-12-01-blocking.ts";
 import { budgets } from "./2026-12-02-budgets.ts";
+import { usageByKey } from "./2026-12-03-usage-by-key.ts";
 import { userLinks } from "./2026-12-03-user-links.ts";
+import { changedWorkspaces } from "./2026-12-06-changed-workspaces.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
-  payments, blocking, budgets, userLinks,
+  payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
 ];
