@@ -23,7 +23,11 @@ test.each([
   ["chat-stream.ts", ['You wrote: "Hello"', "cost: 0"]],
   ["messages.ts", ['You wrote: "Hello"', "cost: 0"]],
   ["responses.ts", ['You wrote: "Hello"', 'You wrote: "And again"', "cost: 0"]],
-  ["search.ts", ["3 vectors of 256 dimensions", "flagged: false", '"text":"Cats eat cat food"']],
+  ["embeddings.ts", ["first: 3 vectors of 64 dimensions, MISS", "second: 3 vectors of 64 dimensions, HIT"]],
+  ["rerank.ts", ["Cats eat cat food"]],
+  ["moderations.ts", ["What do cats eat?: harmless", "I will kill you: violence"]],
+  ["ocr.ts", ["# Invoice 1042", "| Wagons | 12 | 340.00 |", "read by switchyard/ocr-eng-1"]],
+  ["documents.ts", ["# report.pdf", "pages: 2"]],
   ["chat-tools.ts", ['name: "weather"', 'The tool returned: "4 degrees, rain"']],
 ])("%s runs as it stands", async (file, expected) => {
   const output = await outputOf([process.execPath, join(import.meta.dir, file)]);
