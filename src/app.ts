@@ -35,7 +35,9 @@ import { usageAddStatements } from "./insights/usage-rollup.ts";
 import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
-import { closeShared, hasSeveralGateways, openCounters, openEmbeddingCache, openShared, type Shared } from "./open-shared.ts";
+import {
+  closeShared, hasSeveralGateways, openCounters, openEmbeddingCache, openShared, shareChanges, stopSharing, type Shared,
+} from "./open-shared.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { openStorage } from "./platform/storage/open-storage.ts";
@@ -103,16 +105,18 @@ const accountLog = (logger: Logger) => ({
 });
 
 /** The account plane, which is told by the insights what was spent. */
-function openAccountOn(
+async function openAccountOn(
   storage: Storage<Schema>, settings: AppSettings, { clock, logger, shared }: { clock: Clock; logger: Logger; shared: Shared | undefined },
 ): Promise<Account> {
   const { database, commits } = storage;
   const spend = new SpendStore({ database: database.withTables(), commits });
   // What the first start makes is made once, whichever gateway is the first.
-  return storage.alone(() => openAccount({
+  const account = await storage.alone(() => openAccount({
     ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
     shared: hasSeveralGateways(settings) ? shared?.state : undefined,
   }));
+  if (hasSeveralGateways(settings)) shareChanges(shared, account, { database: database.withTables(), clock, logger });
+  return account;
 }
 
 /** Looks, from now on, at what was spent of budgets. */
@@ -266,7 +270,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       await documents.stop();
       endInference(inference);
       await catalog.stop();
-      account.ledger.stop();
+      await stopSharing(shared, account);
       await storage.close();
       closeShared(shared);
       await tools.tracing.shutdown();

@@ -1,7 +1,11 @@
 import type { Kysely } from "kysely";
+import type { ChangeTables } from "./account/changes/change-store.ts";
+import { openSharedChanges } from "./account/changes/open-shared-changes.ts";
+import type { SharedChanges } from "./account/changes/shared-changes.ts";
 import type { CredentialDirectory } from "./account/keys/credential-directory.ts";
 import { RateLimiter } from "./account/limits/rate-limiter.ts";
 import type { RateTiers } from "./account/limits/rate-tier.ts";
+import type { Account, AccountTables } from "./account/open-account.ts";
 import { SharedRateLimiter } from "./account/limits/shared-rate-limiter.ts";
 import type { RateCounters } from "./http/count-request.ts";
 import type { AnswerCache, KeptAnswer } from "./inference/surfaces/embeddings/answer-cache.ts";
@@ -24,6 +28,8 @@ export interface Shared {
   nodeId: string;
   state: SharedState;
   channel: SharedChannel;
+  /** What is changed of workspaces, where other gateways have to hear of it. */
+  changes?: SharedChanges;
 }
 
 /**
@@ -65,6 +71,23 @@ export async function openCounters(shared: Shared | undefined, parts: {
       .catch((error: unknown) => logger.warn({ err: error }, "windows of hours could not be counted again"));
   });
   return counters;
+}
+
+/** Lets what this gateway changes be in force in the others on its database, and the reverse. */
+export function shareChanges(
+  shared: Shared | undefined, account: Account, { logger, ...parts }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
+): void {
+  if (shared === undefined) return;
+  shared.changes = openSharedChanges(account, {
+    ...parts, channel: shared.channel,
+    onError: (error) => logger.error({ err: error }, "a change could not be told to other gateways, or read from them, yet"),
+  });
+}
+
+/** Shares nothing any more; what was changed is told before. */
+export async function stopSharing(shared: Shared | undefined, { ledger }: Pick<Account, "ledger">): Promise<void> {
+  ledger.stop();
+  await shared?.changes?.stop();
 }
 
 /** Lets go of the server. */

@@ -27,6 +27,13 @@ export class DataKeyStore {
     return rows.map(({ id, workspace_id: workspaceId, wrapped }) => ({ id, workspaceId, wrapped }));
   }
 
+  /** A workspace's data key; undefined where it has none. */
+  async find(workspaceId: string): Promise<WrappedDataKey | undefined> {
+    const row = await this.database.selectFrom("workspace_data_keys").selectAll()
+      .where("workspace_id", "=", workspaceId).executeTakeFirst();
+    return row && { id: row.id, workspaceId, wrapped: row.wrapped };
+  }
+
   async insert({ id, workspaceId, wrapped }: WrappedDataKey, nowMs: number): Promise<void> {
     await this.database.insertInto("workspace_data_keys")
       .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs }).execute();

@@ -60,7 +60,15 @@ export class KeyVault {
     return open(dataKey, { sealed, binding: keyBinding(place) }).toString("utf8");
   }
 
+  /** Takes a workspace's data key that another gateway made. */
+  async learn(workspaceId: string): Promise<void> {
+    if (this.dataKeys.has(workspaceId)) return;
+    const row = await this.store.find(workspaceId);
+    if (row !== undefined) await this.take(row);
+  }
+
   private async make(workspaceId: string): Promise<SealingKey> {
+    await this.learn(workspaceId);
     const made = this.dataKeys.get(workspaceId);
     if (made !== undefined) return made;
     const plain = randomBytes(dataKeyBytes);

@@ -35,7 +35,7 @@ export async function openByok({ database, clock, uses, masterSecrets, onError }
   await loadProviderKeyUsage(database.withTables(), usage);
   const editor = new ProviderKeyEditor({ store, directory, vault, clock });
   return {
-    providerKeyDirectory: directory, providerKeyEditor: editor, providerKeyUsage: usage,
+    providerKeyDirectory: directory, providerKeyVault: vault, providerKeyEditor: editor, providerKeyUsage: usage,
     providerKeys: new ProviderKeys({ directory, usage, vault, editor, uses, clock, onError }),
   };
 }

@@ -8,6 +8,8 @@ type KeysByProvider = Map<string, ProviderKey[]>;
  * A change replaces the record as a whole.
  */
 export class ProviderKeyDirectory {
+  /** Told of the workspace whose keys changed. */
+  onChange: (workspaceId: string) => void = () => undefined;
   private readonly byId = new Map<string, ProviderKey>();
   private readonly byWorkspace = new Map<string, KeysByProvider>();
   private readonly donated: KeysByProvider = new Map();
@@ -40,6 +42,7 @@ export class ProviderKeyDirectory {
   put(key: ProviderKey): void {
     const before = this.byId.get(key.id);
     this.byId.set(key.id, key);
+    this.onChange(key.workspaceId);
     let keys = this.byWorkspace.get(key.workspaceId);
     if (keys === undefined) this.byWorkspace.set(key.workspaceId, (keys = new Map()));
     replaceIn(keys, key);
@@ -47,10 +50,18 @@ export class ProviderKeyDirectory {
     else if (before !== undefined) removeFrom(this.donated, before);
   }
 
+  /** Puts a workspace's keys, the oldest first, in place of those that it had. */
+  replaceWorkspace(workspaceId: string, keys: readonly ProviderKey[]): void {
+    const kept = new Set(keys.map(({ id }) => id));
+    for (const { id } of [...this.keysOf(workspaceId)?.values() ?? []].flat()) if (!kept.has(id)) this.remove(id);
+    for (const key of keys) this.put(key);
+  }
+
   remove(id: string): void {
     const key = this.byId.get(id);
     if (key === undefined) return;
     this.byId.delete(id);
+    this.onChange(key.workspaceId);
     const keys = this.byWorkspace.get(key.workspaceId);
     if (keys !== undefined) removeFrom(keys, key);
     if (keys?.size === 0) this.byWorkspace.delete(key.workspaceId);

@@ -76,6 +76,13 @@ export class ProviderKeyStore {
     return rows.map(fromRow);
   }
 
+  /** Every key of a workspace, the oldest first. */
+  async list(workspaceId: string): Promise<ProviderKey[]> {
+    const rows = await this.database.selectFrom("provider_keys").selectAll().where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms").orderBy("id").execute();
+    return rows.map(fromRow);
+  }
+
   /** The key as it stands; undefined when there is none. */
   async find(id: string): Promise<ProviderKey | undefined> {
     const row = await this.database.selectFrom("provider_keys").selectAll().where("id", "=", id).executeTakeFirst();

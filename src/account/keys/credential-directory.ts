@@ -13,6 +13,8 @@ import type { SecretHasher } from "./secret-hasher.ts";
 export class CredentialDirectory {
   /** When each of them was used last. */
   readonly uses = new CredentialUses();
+  /** Told of the workspace whose records changed. */
+  onChange: (workspaceId: string) => void = () => undefined;
   private readonly hasher: SecretHasher;
   private readonly workspaces = new Map<string, Workspace>();
   private readonly byHash = new Map<string, Credential>();
@@ -56,6 +58,7 @@ export class CredentialDirectory {
   }
 
   putWorkspace(workspace: Workspace): void {
+    this.onChange(workspace.id);
     this.workspaces.set(workspace.id, workspace);
     for (const [hash, credential] of this.byHash) {
       if (credential.workspace.id === workspace.id) this.byHash.set(hash, { ...credential, workspace });
@@ -74,6 +77,7 @@ export class CredentialDirectory {
   putLlmKey(key: LlmKey): void {
     const workspace = this.workspaces.get(key.workspaceId);
     if (workspace === undefined) return;
+    this.onChange(workspace.id);
     const { parentKeyId } = key;
     if (parentKeyId === undefined) this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
     else {
@@ -93,11 +97,26 @@ export class CredentialDirectory {
 
   putManagementKey(key: ManagementKey): void {
     const workspace = this.workspaces.get(key.workspaceId);
-    if (workspace !== undefined) this.replace(key.id, key.hash, { kind: "management-key", key, workspace });
+    if (workspace === undefined) return;
+    this.onChange(workspace.id);
+    this.replace(key.id, key.hash, { kind: "management-key", key, workspace });
+  }
+
+  /** Puts what a workspace has in place of what it had. Keys that made others come before those. */
+  replaceWorkspace(
+    workspace: Workspace, { llmKeys, managementKeys }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
+  ): void {
+    const kept = new Set([...llmKeys, ...managementKeys].map(({ id }) => id));
+    for (const { key, workspace: { id } } of [...this.byHash.values()]) if (id === workspace.id && !kept.has(key.id)) this.remove(key.id);
+    this.putWorkspace(workspace);
+    for (const key of llmKeys) this.putLlmKey(key);
+    for (const key of managementKeys) this.putManagementKey(key);
   }
 
   /** Forgets a credential, and the keys that it made; their next requests are refused. */
   remove(id: string): void {
+    const workspaceId = this.byHash.get(this.hashById.get(id) ?? "")?.workspace.id;
+    if (workspaceId !== undefined) this.onChange(workspaceId);
     this.childIds.get(this.llmKeyById(id)?.parentKeyId ?? "")?.delete(id);
     for (const childId of this.childIds.get(id) ?? []) this.forget(childId);
     this.childIds.delete(id);

@@ -25,7 +25,18 @@ export class PresetStore {
 
   /** Every preset of all workspaces, the oldest first. */
   async loadAll(): Promise<Preset[]> {
-    const rows = await this.database.selectFrom("presets").selectAll().orderBy("created_at_ms").orderBy("id").execute();
+    return this.load(undefined);
+  }
+
+  /** Every preset of a workspace, the oldest first. */
+  list(workspaceId: string): Promise<Preset[]> {
+    return this.load(workspaceId);
+  }
+
+  private async load(workspaceId: string | undefined): Promise<Preset[]> {
+    let query = this.database.selectFrom("presets").selectAll();
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query.orderBy("created_at_ms").orderBy("id").execute();
     return rows.map((row) => ({
       id: row.id, workspaceId: row.workspace_id, slug: row.slug, name: row.name, description: row.description,
       config: JSON.parse(row.config) as PresetConfig, createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,

@@ -19,11 +19,14 @@ export const letsIn = (entries: readonly AllowedRange[], address: string): boole
 
 /** The allowlists of all workspaces in memory, so that a request never waits for the database. */
 export class IpAllowlist {
+  /** Told of the workspace whose list changed. */
+  onChange: (workspaceId: string) => void = () => undefined;
   private readonly entries = new Map<string, readonly AllowedRange[]>();
   private readonly ranges = new Map<string, readonly AddressRange[]>();
 
   /** Replaces a workspace's list as a whole. */
   put(workspaceId: string, entries: readonly AllowedRange[]): void {
+    this.onChange(workspaceId);
     this.entries.set(workspaceId, entries);
     if (entries.length === 0) this.ranges.delete(workspaceId);
     else this.ranges.set(workspaceId, rangesOf(entries));

@@ -7,6 +7,12 @@ export interface PrivacyTables {
   privacy_settings: { owner_id: string; workspace_id: string; zdr: number; blocked_providers: string; updated_at_ms: number };
 }
 
+/** The demands of a workspace or a key. */
+interface OwnedPrivacy {
+  ownerId: string;
+  privacy: Privacy;
+}
+
 /** Privacy settings at rest. */
 export class PrivacyStore {
   private readonly database: Kysely<PrivacyTables>;
@@ -16,8 +22,19 @@ export class PrivacyStore {
   }
 
   /** The demands of every workspace and key that has any. */
-  async loadAll(): Promise<{ ownerId: string; privacy: Privacy }[]> {
-    const rows = await this.database.selectFrom("privacy_settings").selectAll().execute();
+  loadAll(): Promise<OwnedPrivacy[]> {
+    return this.load(undefined);
+  }
+
+  /** The demands of a workspace and of its keys. */
+  list(workspaceId: string): Promise<OwnedPrivacy[]> {
+    return this.load(workspaceId);
+  }
+
+  private async load(workspaceId: string | undefined): Promise<OwnedPrivacy[]> {
+    let query = this.database.selectFrom("privacy_settings").selectAll();
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query.execute();
     return rows.map((row) => ({
       ownerId: row.owner_id,
       privacy: { zdr: row.zdr === 1, blockedProviders: JSON.parse(row.blocked_providers) as string[] },

@@ -13,10 +13,13 @@ export const noPrivacy: Privacy = Object.freeze({ zdr: false, blockedProviders: 
 
 /** The demands of all workspaces and keys in memory; planning a request costs two look-ups. */
 export class PrivacyDirectory {
+  /** Told of the workspace or key whose demands changed. */
+  onChange: (ownerId: string) => void = () => undefined;
   private readonly byOwner = new Map<string, Privacy>();
 
   /** Replaces the demands of a workspace or a key. */
   put(ownerId: string, privacy: Privacy): void {
+    this.onChange(ownerId);
     if (!privacy.zdr && privacy.blockedProviders.length === 0) this.byOwner.delete(ownerId);
     else this.byOwner.set(ownerId, privacy);
   }

@@ -56,6 +56,12 @@ export class WorkspaceStore {
     return rows.map(fromRow);
   }
 
+  /** The workspace with this id; undefined when there is none. */
+  async find(id: string): Promise<Workspace | undefined> {
+    const row = await this.database.selectFrom("workspaces").selectAll().where("id", "=", id).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
   async insert(workspace: Workspace): Promise<void> {
     await this.database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
   }

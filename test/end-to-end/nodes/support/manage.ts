@@ -1,0 +1,47 @@
+import { testManagementKey } from "../../../support/gateway.ts";
+import type { GatewayProcess } from "../../../support/process.ts";
+import { textAt } from "../../api/at.ts";
+
+/** Asks for a change with the tests' management key and gives the answer's JSON. */
+export async function manage(
+  { url }: GatewayProcess, path: string, { method = "POST", body }: { method?: string; body?: unknown } = {},
+): Promise<unknown> {
+  const response = await fetch(`${url}/api/v1${path}`, {
+    method, headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Makes a key at one gateway and waits until every gateway takes it. */
+export async function createKey(
+  gateways: readonly GatewayProcess[], fields: Record<string, unknown>,
+): Promise<{ key: string; hash: string }> {
+  const [first] = gateways;
+  if (first === undefined) throw new Error("no gateway");
+  const created = await manage(first, "/keys", { body: { name: "of two", ...fields } });
+  const key = textAt(created, "key");
+  for (const gateway of gateways) await untilAnswers(gateway, { key, status: 200 });
+  return { key, hash: textAt(created, "data.hash") };
+}
+
+/** Asks who a key is until the answer has a status; fails after five seconds. */
+export async function untilAnswers({ url }: GatewayProcess, { key, status }: { key: string; status: number }): Promise<number> {
+  const startedMs = performance.now();
+  for (;;) {
+    const response = await fetch(`${url}/api/v1/auth/key`, { headers: { authorization: `Bearer ${key}` } });
+    await response.text();
+    const tookMs = performance.now() - startedMs;
+    if (response.status === status) return tookMs;
+    if (tookMs > 5_000) throw new Error(`a key still answers ${response.status} after ${tookMs} ms, not ${status}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Gives the first workspace credits. */
+export async function give(gateway: GatewayProcess, usd: number): Promise<void> {
+  const workspaceId = textAt(await manage(gateway, "/admin/workspaces", { method: "GET" }), "data.0.id");
+  await manage(gateway, "/admin/grants", { body: { amount: usd, workspace_id: workspaceId } });
+}

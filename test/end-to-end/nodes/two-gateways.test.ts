@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { testManagementKey } from "../../support/gateway.ts";
+import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { hasRedis } from "../../support/redis.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
+import { getJson, postChat } from "../process/support/ask.ts";
+import { createKey, give } from "./support/manage.ts";
+import { startNodes, type Nodes } from "./support/nodes.ts";
+import { parallel } from "./support/parallel.ts";
+
+const window = 600;
+
+/** Each request costs this, held and charged alike: its body is 100 characters and it asks for 100 tokens. */
+const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
+const costNano = 25 * 500 + 100 * 1_500;
+
+/** A chat request whose JSON has 100 characters. */
+function request(): Record<string, unknown> {
+  const body = (content: string) => ({ model: "acme/large", messages: [{ role: "user", content }], max_tokens: 100 });
+  return body("x".repeat(100 - JSON.stringify(body("")).length));
+}
+
+/** Sends 200 requests before any is answered, half to each; the provider answers once all but `expected` are refused. */
+async function serveAllAtOnce({ upstream, gateways }: Nodes, { secret, expected }: { secret?: string; expected: number }): Promise<number> {
+  const gate = upstream.gate();
+  upstream.script((each) => [gate, ...chatAnswer(each, { usage })]);
+  const restIsRefused = Promise.withResolvers<void>();
+  let refused = 0;
+  const sent = Array.from({ length: 200 }, async (_, index) => {
+    const response = await postChat(gateways[index % 2 === 0 ? 0 : 1], request(), secret === undefined ? {} : { secret });
+    if (response.status !== 200 && (refused += 1) >= 200 - expected) restIsRefused.resolve();
+    await response.text();
+    return response.status;
+  });
+  await Promise.race([restIsRefused.promise, Promise.all(sent)]);
+  gate.open();
+  return (await Promise.all(sent)).filter((status) => status === 200).length;
+}
+
+/** @see https://github.com/BerriAI/litellm/issues/40291 a window for each process */
+describe.skipIf(!hasRedis)("two gateways on one Postgres and one Valkey", () => {
+  let nodes: Nodes;
+  let gateways: Nodes["gateways"];
+  beforeAll(async () => {
+    nodes = await startNodes();
+    ({ gateways } = nodes);
+  }, 60_000);
+  afterEach(() => nodes.upstream.script((each) => chatAnswer(each, { usage })));
+  afterAll(async () => {
+    await endProcesses();
+    await nodes.stop();
+  });
+
+  const either = (index: number): GatewayProcess => gateways[index % 2 === 0 ? 0 : 1];
+
+  test("both made one first workspace, with its credits once", async () => {
+    expect(await nodes.query("select count(*) as count from workspaces")).toMatchObject([{ count: "1" }]);
+    for (const gateway of gateways) expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 10 });
+  });
+
+  test(`a key's window of ${window} admits ${window} of many more, over 64 connections`, async () => {
+    nodes.upstream.script((each) => chatAnswer(each, { usage }));
+    const { key } = await createKey(gateways, { rate_limit: window });
+    const statuses = await parallel({ count: 2 * window, atOnce: 64 }, async (index) => {
+      const response = await postChat(either(index), request(), { secret: key });
+      await response.text();
+      return response.status;
+    });
+    expect(statuses.filter((status) => status === 200)).toHaveLength(window);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(window);
+  }, 120_000);
+
+  test("200 requests at once over both, against a key's limit for ten: ten are served", async () => {
+    const { key, hash } = await createKey(gateways, { limit: 10 * costNano / 1e9 });
+    expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
+    for (const gateway of gateways) expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
+  }, 60_000);
+
+  test("credits that one gives are spent at the other with the very next request", async () => {
+    nodes.upstream.script((each) => chatAnswer(each, { usage }));
+    await give(gateways[0], 1);
+    expect((await postChat(gateways[1], request())).status).toBe(200);
+  });
+
+  const keyOf = (gateway: GatewayProcess, hash: string): Promise<unknown> => getJson(gateway, `/keys/${hash}`, testManagementKey);
+
+});
+
+describe.skipIf(!hasRedis)("two gateways on one balance", () => {
+  let nodes: Nodes;
+  beforeAll(async () => {
+    nodes = await startNodes({ credits: (10 * costNano / 1e9).toFixed(9) });
+  }, 60_000);
+  afterAll(async () => {
+    await endProcesses();
+    await nodes.stop();
+  });
+
+  test("200 requests at once over both, for a balance of ten: ten are served, nothing is left and nothing owed", async () => {
+    expect(await serveAllAtOnce(nodes, { expected: 10 })).toBe(10);
+    for (const gateway of nodes.gateways) expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 0 });
+    expect(await nodes.query("select id from ledger_accounts where balance_nano < 0 and id not like 'operator:%'")).toEqual([]);
+    expect(await nodes.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
+    expect((await postChat(nodes.gateways[1], request())).status).toBe(402);
+  }, 60_000);
+});
