@@ -62,7 +62,8 @@ export class StripeClient {
       mode: "payment", customer: order.customerId, client_reference_id: order.id, metadata,
       line_items: [line("Credits", order.creditCents), ...(order.feeCents === 0 ? [] : [line("Processing fee", order.feeCents)])],
       payment_intent_data: { metadata, description: `Credits ${order.id}`, ...(to.saveCard ? { setup_future_usage: "off_session" } : {}) },
-      success_url: to.returnUrl, cancel_url: to.cancelUrl,
+      // What was ordered is paid in its own currency: amounts have to match.
+      adaptive_pricing: { enabled: false }, success_url: to.returnUrl, cancel_url: to.cancelUrl,
     }, { idempotencyKey: order.id }));
     if (session.url === null) throw new PaymentError("refused", "no_checkout_url");
     return { id: session.id, url: session.url };

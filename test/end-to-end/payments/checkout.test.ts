@@ -20,6 +20,9 @@ describe.each(engines)("on %s", (_, freshUrl) => {
       amount_total: 1_100, lines: [1_000, 100], currency: "usd", client_reference_id: orderId, metadata: { switchyard_order: orderId },
       saves_card: false, success_url: "http://127.0.0.1/top-up?paid=1", cancel_url: "http://127.0.0.1/top-up",
     });
+    // Amounts in a currency of the payer's would not be those of the order.
+    expect(paying.stripe.requests[1]?.form.get("adaptive_pricing[enabled]")).toBe("false");
+    expect(paying.stripe.requests[1]?.idempotencyKey).toBe(orderId);
     expect(paying.stripe.requests.map(({ authorization }) => authorization)).toEqual(Array(2).fill("Bearer sk_test_of_the_tests"));
     expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({
       id: orderId, status: "open", kind: "checkout", amount: 10, fee: 1, total: 11, failure: null,
