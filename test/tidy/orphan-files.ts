@@ -13,6 +13,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
+  "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",
 };
 
