@@ -64,6 +64,8 @@ export class RelayedStream implements FrameSource {
   private settlement: Promise<Settled> | undefined;
   private settled: Settled | undefined;
   private pulled: Promise<string | undefined> | undefined;
+  /** Events that have come and wait behind one whose frames wait, such as those of a charge for its commit. */
+  private held: Promise<void> | undefined;
   private ended = false;
   private endAwaited = false;
   private clientGone = false;
@@ -83,7 +85,7 @@ export class RelayedStream implements FrameSource {
     const { relay } = this;
     try {
       while (!relay.hasContent && !this.ended) {
-        await this.consume(await response.next());
+        await this.advance();
         if (!relay.hasContent && this.pending.length > openingCharactersMax) {
           throw this.malformed("the stream begins with too much that is no content");
         }
@@ -138,8 +140,8 @@ export class RelayedStream implements FrameSource {
   private async pull(): Promise<string | undefined> {
     try {
       while (this.pending === "" && !this.ended) {
-        const pulled = this.options.response.next();
-        await this.consume(pulled instanceof Promise ? await pulled : pulled);
+        const advancing = this.advance();
+        if (advancing !== undefined) await advancing;
       }
     } catch (error) {
       await this.breakOff(error);
@@ -147,17 +149,46 @@ export class RelayedStream implements FrameSource {
     return this.pending === "" ? undefined : this.take();
   }
 
-  private async consume(chunk: Uint8Array | undefined): Promise<void> {
-    const { relay } = this;
-    const events = chunk === undefined ? this.decoder.end() : this.decoder.push(chunk);
-    for (const event of events) {
-      if (this.ended) return;
-      const frames = relay.accept(event);
-      this.pending += typeof frames === "string" ? frames : await frames;
-      if (relay.ended) this.end();
-      else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
+  /** Works on what is held, else on the next piece of the answer; what came before an event that waits can be taken at once. */
+  private advance(): Promise<void> | undefined {
+    if (this.held !== undefined) return this.held;
+    const pulled = this.options.response.next();
+    if (pulled instanceof Promise) return pulled.then(this.consume);
+    this.consume(pulled);
+    return undefined;
+  }
+
+  private readonly consume = (chunk: Uint8Array | undefined): void => {
+    const isEnd = chunk === undefined;
+    const events = isEnd ? this.decoder.end() : this.decoder.push(chunk);
+    const rest = this.accept(events, { from: 0, isEnd });
+    if (rest === undefined) return;
+    this.held = rest.then(() => void (this.held = undefined));
+    // What goes wrong stays held, for whoever asks for more.
+    this.held.catch(() => undefined);
+  };
+
+  /** Asks the relay about events in their order; a promise where one of them waits. */
+  private accept(events: readonly SseEvent[], { from, isEnd }: { from: number; isEnd: boolean }): Promise<void> | undefined {
+    for (let index = from; index < events.length; index += 1) {
+      if (this.ended) return undefined;
+      const frames = this.relay.accept(events[index] as SseEvent);
+      if (typeof frames !== "string") {
+        return frames.then((text) => {
+          this.note(text);
+          return this.accept(events, { from: index + 1, isEnd });
+        });
+      }
+      this.note(frames);
     }
-    if (chunk === undefined && !this.ended) await this.finish();
+    return isEnd && !this.ended ? this.finish() : undefined;
+  }
+
+  private note(frames: string): void {
+    const { relay } = this;
+    this.pending += frames;
+    if (relay.ended) this.end();
+    else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
   }
 
   private async finish(): Promise<void> {
@@ -222,7 +253,7 @@ export class RelayedStream implements FrameSource {
     try {
       await this.pulled;
       for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
-        await this.consume(await this.options.response.next());
+        await this.advance();
         this.pending = "";
       }
     } catch {

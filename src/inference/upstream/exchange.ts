@@ -130,6 +130,9 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
 
   /** The next bytes of the body; undefined at its end. Rejects with the failure that ended it. */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
+    if (this.isWaiting) return new Promise((resolve, reject) => {
+      this.pieceWaiter = { resolve: (piece) => resolve(viewOf(piece)), reject };
+    });
     const piece = this.nextPiece();
     return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
   }
@@ -231,6 +234,11 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   /** Whether a kept connection was closed before any byte of the answer came, and somebody still waits for one. */
   private isStale({ fault }: UpstreamFailure): boolean {
     return fault === "connection_closed" && !this.connection.hasResponded && !this.lifeline.clientGone;
+  }
+
+  /** Whether there is nothing to be read yet. */
+  private get isWaiting(): boolean {
+    return this.pieces.length === 0 && this.failure === undefined && !this.ended;
   }
 
   private nextPiece(): Promise<Piece | undefined> | Piece | undefined {
