@@ -26,11 +26,16 @@ async function abortAll(): Promise<void> {
   );
 }
 
-/** Bytes in use after everything that can be freed was. */
-function heapBytes(): number {
+/** Bytes in use after everything that can be freed was: some of it only once the event loop has turned. */
+async function heapBytes(): Promise<number> {
   scene.gateway.logLines.splice(0);
-  Bun.gc(true);
-  return process.memoryUsage().heapUsed;
+  let least = Infinity;
+  for (let pass = 0; pass < 5; pass += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    Bun.gc(true);
+    least = Math.min(least, process.memoryUsage().heapUsed);
+  }
+  return least;
 }
 
 const silentAfterContent: Script = [head(), ...wire.opening, ...wire.content.slice(0, 1), stall()];
@@ -40,13 +45,13 @@ test("200 aborted streams, again and again, give back slots, holds, connections 
   scene.acme.script(silentAfterContent);
   await abortAll();
   await abortAll();
-  const beforeBytes = heapBytes();
+  const beforeBytes = await heapBytes();
   for (let round = 0; round < 4; round += 1) await abortAll();
   // What the fault upstream records of 800 requests is a quarter of this; a stream that leaks has
   // some 5 KB.
-  expect(heapBytes() - beforeBytes).toBeLessThan(3 * 1024 * 1024);
+  expect(await heapBytes() - beforeBytes).toBeLessThan(3 * 1024 * 1024);
   expect((await settledRows(scene.gateway)).map(({ status }) => status)).toEqual(
     Array.from({ length: 6 * streams }, () => "cancelled"),
   );
   expect(await scene.gateway.metrics.text()).toMatch(/open_streams 0\n/);
-}, 20_000);
+}, 60_000);

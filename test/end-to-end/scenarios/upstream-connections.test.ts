@@ -69,9 +69,10 @@ describe("bytes behind the end of an answer never reach another request", () => 
       scene.acme.script(healthyChat);
       const replies = await Promise.all(Array.from({ length: 5 }, () => ask()));
       expect(replies.map(saidIn)).toEqual(Array.from({ length: 5 }, () => fixtureText));
-      expect(
-        new Set(scene.acme.requests.slice(1).map(({ place }) => place.connectionIndex)).size,
-      ).toBe(5);
+      // How many connections the five take depends on how fast they are; none takes the first one.
+      const [first, ...later] = scene.acme.requests.map(({ place }) => place.connectionIndex);
+      expect(later.length).toBe(5);
+      expect(later).not.toContain(first);
     });
   }
 });
