@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis)("two gateways on one Postgres and one Valkey", () => 
 describe.skipIf(!hasRedis)("two gateways on one balance", () => {
   let nodes: Nodes;
   beforeAll(async () => {
-    nodes = await startNodes("", { credits: (10 * costNano / 1e9).toFixed(9) });
+    nodes = await startNodes({ credits: (10 * costNano / 1e9).toFixed(9) });
   }, 60_000);
   afterAll(async () => {
     await endProcesses();

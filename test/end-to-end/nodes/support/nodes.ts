@@ -19,7 +19,7 @@ export interface Nodes {
 }
 
 /** Starts both at once on an empty database, so that each may be the first; `yaml` goes on where the provider ends. */
-export async function startNodes(yaml = "", { credits = "10" } = {}): Promise<Nodes> {
+export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<Nodes> {
   const [upstream, redis, databaseUrl] = await Promise.all([startFaultUpstream(), startRedis(), freshDatabase()]);
   const start = (): Promise<GatewayProcess> => startProcess({
     yaml: acmeYaml(upstream.baseUrl, yaml),
