@@ -29,7 +29,7 @@ export const listModels = defineEndpoint<Dependencies>({
     const models = selectModels(inference.catalog(), {
       // Whoever has no key cannot bring one of a provider's either: rows that need it are not for them.
       query: { ...wanted, all: wanted.all && caller.kind !== "anonymous" },
-      isRoutable: isListedFor(deps, caller),
+      isRoutable: isListedFor(deps, caller, wanted),
       weeklyRequests: (id) => volumes?.get(id) ?? 0,
     });
     // Both SDKs ask at this path; each is answered in its own form.

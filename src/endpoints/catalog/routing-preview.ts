@@ -3,8 +3,9 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import type { Caller } from "../../account/keys/caller.ts";
 import { routePricing } from "../../inference/catalog/model-pricing.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import type { Candidate } from "../../inference/routing/candidate.ts";
+import type { Candidate, ProviderFilter } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";
+import { withPrivacy } from "../../inference/with-privacy.ts";
 import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -40,12 +41,14 @@ function eachMemberOnce(candidates: readonly Candidate[]): Candidate[] {
   return candidates.filter(({ model }) => !seen.has(model) && seen.add(model) !== undefined);
 }
 
+const unsteered: ProviderFilter = { allowFallbacks: true, partition: "model" };
+
 /** The chain of a request that asks for nothing in particular. Draws nothing: what is drawn most often comes first. */
 const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
   assertMaySee(model, caller);
   const { candidates } = planRoute({
     models: [model],
-    preferences: { allowFallbacks: true, partition: "model" },
+    preferences: caller.kind === "llm-key" ? withPrivacy(unsteered, inference.privacyOf(caller)) : unsteered,
     needsTools: false,
     parameters: [],
     maxOutputTokens: undefined,

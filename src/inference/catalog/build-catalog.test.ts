@@ -209,6 +209,17 @@ describe("configured providers", () => {
     });
   });
 
+  test("a model whose efforts are declared reasons, whether or not its capabilities say so", () => {
+    const capabilities = ["chat", "vision"];
+    const reasoning = { levels: ["low", "high"] };
+    const entries = [{ id: "acme/large", capabilities, reasoning }, { id: "acme/small", capabilities }];
+    const { models } = build(factsOf(), [{ ...acme, models: entries }]);
+    expect(models.get("acme/large")?.capabilities).toEqual([...capabilities, "reasoning"]);
+    expect(models.get("acme/large")?.routes[0]?.reasoningFeature).toBe(true);
+    expect(models.get("acme/small")?.capabilities).toEqual(capabilities);
+    expect(models.get("acme/small")?.routes[0]?.reasoningFeature).toBe(false);
+  });
+
   test("the same id merges routes, and the configuration wins for the model", () => {
     const entry = { ...large, display_name: "Our Large", context_length: 4000, reasoning: { levels: ["low"], default: "low" } };
     const catalog = build(factsOf(row("groq"), row("together")), [{ ...acme, models: [entry] }]);

@@ -31,7 +31,7 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
     surface,
     category: categoryOf(surface),
     contextLength: entry.context_length ?? known?.contextLength ?? 0,
-    capabilities: entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)],
+    capabilities: withReasoning(entry, entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)]),
     supportedParameters: entry.supported_parameters ?? known?.supportedParameters,
     reasoning: reasoningOf(entry) ?? known?.reasoning,
     addedAtMs: known?.addedAtMs ?? place.addedAtMs,
@@ -58,7 +58,7 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
     quantization: entry.quantization ?? old?.quantization,
     supportedParameters: entry.supported_parameters ?? old?.supportedParameters,
     reasoning: reasoningOf(entry) ?? old?.reasoning,
-    reasoningFeature: entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature,
+    reasoningFeature: entry.reasoning !== undefined || (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature),
     dataPolicy: entry.data_policy === undefined ? old?.dataPolicy : configuredDataPolicy(entry.data_policy),
   });
 }
@@ -76,6 +76,10 @@ function priceOf(
   if (old !== undefined) return old;
   return id.endsWith(":free") || provider.local ? freePriceRow(version) : undefined;
 }
+
+/** A model whose efforts are declared reasons, whether or not the list of its capabilities says so. */
+const withReasoning = ({ reasoning }: ConfiguredModel, capabilities: readonly string[]): readonly string[] =>
+  (reasoning === undefined || capabilities.includes("reasoning") ? capabilities : [...capabilities, "reasoning"]);
 
 const reasoningOf = ({ reasoning }: ConfiguredModel): ReasoningLevels | undefined =>
   reasoning === undefined ? undefined : present({ levels: reasoning.levels, default: reasoning.default });

@@ -15,6 +15,8 @@ export interface ModelListQuery {
   /** Every one of these, in the catalog's spelling. */
   capabilities: readonly string[];
   sort?: ModelSort;
+  /** Also models of providers that the caller's privacy settings leave out. */
+  ignoresPrivacy: boolean;
   /** The caller wants no presets beside the models. */
   withoutPresets: boolean;
 }
@@ -36,7 +38,8 @@ export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery
   return {
     all: wantsAll(parameters),
     capabilities: capabilitiesOf(parameters),
-    withoutPresets: ["0", "false"].includes(text(parameters, "presets")?.toLowerCase() ?? ""),
+    ignoresPrivacy: isOff(parameters, "privacy"),
+    withoutPresets: isOff(parameters, "presets"),
     ...(provider !== undefined && { provider }),
     ...(category !== undefined && { category }),
     ...(minContext !== undefined && { minContext }),
@@ -46,6 +49,9 @@ export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery
 
 const text = (parameters: URLSearchParams, name: string): string | undefined =>
   parameters.get(name)?.trim() || undefined;
+
+const isOff = (parameters: URLSearchParams, name: string): boolean =>
+  ["0", "false"].includes(text(parameters, name)?.toLowerCase() ?? "");
 
 const wantsAll = (parameters: URLSearchParams): boolean =>
   ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "")
