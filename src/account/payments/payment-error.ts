@@ -11,9 +11,12 @@ export type PaymentErrorKind =
 export class PaymentError extends Error {
   override name = "PaymentError";
   readonly kind: PaymentErrorKind;
+  /** Under which the provider finds the request again. */
+  readonly requestId: string | undefined;
 
-  constructor(kind: PaymentErrorKind, reason: string, options?: ErrorOptions) {
-    super(reason, options);
+  constructor(kind: PaymentErrorKind, reason: string, requestId?: string) {
+    super(reason);
     this.kind = kind;
+    this.requestId = requestId;
   }
 }

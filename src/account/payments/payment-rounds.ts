@@ -6,6 +6,9 @@ const roundMs = minuteMs / 2;
 /** Every so many rounds Stripe is asked what no webhook told. */
 const reconcileRounds = 20;
 
+/** How long a stop waits for a round; what it cuts off, such as a charge, is found again after the next start. */
+const patienceMs = 5_000;
+
 /** A part of payments that has work of its own. */
 interface Runner {
   run(): Promise<void>;
@@ -36,10 +39,13 @@ export class PaymentRounds {
     this.timer = setInterval(next, roundMs);
   }
 
-  /** Resolves when a round that is under way has ended. */
+  /** Resolves when a round that is under way has ended, or takes too long. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
-    await this.running;
+    if (this.running === undefined) return;
+    let patience: ReturnType<typeof setTimeout> | undefined;
+    await Promise.race([this.running, new Promise<void>((resolve) => (patience = setTimeout(resolve, patienceMs)))]);
+    clearTimeout(patience);
   }
 
   /** One round. What fails goes to `onError`, and is tried again in the next. */

@@ -110,8 +110,8 @@ export class StripeClient {
 
   /** Events of these types since a wall time, the newest first, as Stripe keeps them for 30 days. */
   async *eventsSince(sinceMs: number, types: string[]): AsyncGenerator<PaymentEvent> {
-    const found = this.stripe.events.list({ created: { gte: Math.floor(sinceMs / 1000) }, types, limit: listMax });
-    for await (const event of found) yield eventFrom(event);
+    const found = this.stripe.events.list({ created: { gte: Math.floor(sinceMs / 1000) }, types, limit: listMax })[Symbol.asyncIterator]();
+    for (let next = await asked(found.next()); next.done !== true; next = await asked(found.next())) yield eventFrom(next.value);
   }
 }
 
@@ -126,15 +126,16 @@ const eventFrom = (event: Stripe.Event): PaymentEvent => ({
   connectedAccount: event.account, object: event.data.object,
 });
 
+/** The library's errors end here: they hold what Stripe knows of the payer, and that belongs in no log. */
 async function asked<Answer>(request: Promise<Answer>): Promise<Answer> {
   try {
     return await request;
-  } catch (cause) {
-    if (!(cause instanceof Stripe.errors.StripeError)) throw cause;
-    const code = [cause.code, cause.decline_code].filter(Boolean).join(": ");
-    if (cause instanceof Stripe.errors.StripeCardError) throw new PaymentError("declined", code || "card_declined", { cause });
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeError)) throw error;
+    const code = [error.code, error.decline_code].filter(Boolean).join(": ");
+    if (error instanceof Stripe.errors.StripeCardError) throw new PaymentError("declined", code || "card_declined", error.requestId);
     // Of an idempotency key that is used with other parameters nobody knows what it did before.
-    const refused = cause instanceof Stripe.errors.StripeInvalidRequestError;
-    throw new PaymentError(refused ? "refused" : "unknown", code || cause.type, { cause });
+    const refused = error instanceof Stripe.errors.StripeInvalidRequestError;
+    throw new PaymentError(refused ? "refused" : "unknown", code || error.type, error.requestId);
   }
 }
