@@ -7,7 +7,7 @@ const channelName = "changes";
 
 /** How often the database is asked for changes while nothing is heard of them, and how often to be sure. */
 const deafPollMs = 500;
-const surePollMs = 10_000;
+const surePollMs = 5_000;
 
 /** Changes are looked for this far back: clocks differ, and a row shows when its transaction ends. */
 const overlapMs = 60_000;

@@ -1,6 +1,7 @@
 import { testManagementKey } from "../../../support/gateway.ts";
 import type { GatewayProcess } from "../../../support/process.ts";
 import { textAt } from "../../api/at.ts";
+import { until } from "./until.ts";
 
 /** Asks for a change with the tests' management key and gives the answer's JSON. */
 export async function manage(
@@ -23,21 +24,12 @@ export async function createKey(
   if (first === undefined) throw new Error("no gateway");
   const created = await manage(first, "/keys", { body: { name: "of two", ...fields } });
   const key = textAt(created, "key");
-  for (const gateway of gateways) await untilAnswers(gateway, { key, status: 200 });
-  return { key, hash: textAt(created, "data.hash") };
-}
-
-/** Asks who a key is until the answer has a status; fails after five seconds. */
-export async function untilAnswers({ url }: GatewayProcess, { key, status }: { key: string; status: number }): Promise<number> {
-  const startedMs = performance.now();
-  for (;;) {
-    const response = await fetch(`${url}/api/v1/auth/key`, { headers: { authorization: `Bearer ${key}` } });
-    await response.text();
-    const tookMs = performance.now() - startedMs;
-    if (response.status === status) return tookMs;
-    if (tookMs > 5_000) throw new Error(`a key still answers ${response.status} after ${tookMs} ms, not ${status}`);
-    await new Promise((resolve) => setImmediate(resolve));
+  for (const { url } of gateways) {
+    const isTaken = async (): Promise<boolean> =>
+      (await fetch(`${url}/api/v1/auth/key`, { headers: { authorization: `Bearer ${key}` } })).ok;
+    await until(isTaken, { patienceMs: 5_000, what: "a new key is taken" });
   }
+  return { key, hash: textAt(created, "data.hash") };
 }
 
 /** Gives the first workspace credits. */
