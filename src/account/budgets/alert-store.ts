@@ -134,6 +134,13 @@ export class AlertStore {
     return row && alertOf(row);
   }
 
+  /** Takes a message for a try, so that no other gateway on the database sends it, too; false where another one was first. */
+  async take({ id, nextAttemptMs }: Delivery, untilMs: number): Promise<boolean> {
+    const row = await this.database.updateTable("budget_deliveries").set({ next_attempt_ms: untilMs }).where("id", "=", id)
+      .where("status", "=", "pending").where("next_attempt_ms", "=", nextAttemptMs).returning("id").executeTakeFirst();
+    return row !== undefined;
+  }
+
   /** Messages whose turn has come, the oldest first. */
   async due(nowMs: number, limit: number): Promise<Delivery[]> {
     const rows = await this.database.selectFrom("budget_deliveries").selectAll().where("status", "=", "pending")

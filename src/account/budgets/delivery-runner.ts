@@ -10,6 +10,9 @@ import type { BudgetStore } from "./budget-store.ts";
 /** Waits after the first failure, the second and so on; after the last a message has failed. */
 export const retryWaitsMs = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs] as const;
 
+/** So long a message is one gateway's alone; where that one ended meanwhile, another takes it afterwards. */
+const takenMs = 2 * minuteMs;
+
 /** Messages that are sent side by side; a slow webhook holds up these alone. */
 const besideMax = 8;
 /** Messages of one run. */
@@ -46,6 +49,7 @@ export class DeliveryRunner {
 
   private async deliver(delivery: Delivery): Promise<void> {
     const { budgets, alerts, clock } = this.options;
+    if (!(await alerts.take(delivery, clock.nowMs() + takenMs))) return;
     const [budget, alert] = await Promise.all([budgets.find(delivery.budgetId), alerts.find(delivery.alertId)]);
     if (budget === undefined || alert === undefined) return;
     const outcome = await this.send(delivery, { budget, alert });
