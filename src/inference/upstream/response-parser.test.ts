@@ -70,6 +70,8 @@ test.each([
   ["no status line", "HELLO\r\n\r\n"],
   ["a header without a colon", "HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"],
   ["a content-length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na"],
+  ["a chunk size with something behind it", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5z\nhello"],
+  ["a chunk size of too many digits", `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"0".repeat(12)}5\r\nhello`],
   ["a chunk size that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
   ["a chunk longer than its size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n"],
   ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`],

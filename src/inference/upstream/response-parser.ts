@@ -20,6 +20,14 @@ type State = "head" | "length" | "chunk-size" | "chunk-data" | "chunk-end" | "tr
 const maxHeadBytes = 64 * 1024;
 const headEnd = Buffer.from("\r\n\r\n");
 
+/** What a byte stands for as a hexadecimal digit; -1 where it is none. */
+function hexDigit(code: number | undefined): number {
+  if (code === undefined) return -1;
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
 /** Splits a head into status and headers. Repeated headers are joined with a comma (RFC 9110, 5.3). */
 export function parseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
@@ -117,7 +125,8 @@ export class ResponseParser {
   }
 
   private chooseBody({ status, headers }: ResponseHead): void {
-    this.keepAlive = !/\bclose\b/i.test(headers["connection"] ?? "");
+    const connection = headers["connection"];
+    this.keepAlive = connection === undefined || !/\bclose\b/i.test(connection);
     const transferEncoding = headers["transfer-encoding"];
     if (status === 204 || status === 304) this.expectLength(0);
     else if (transferEncoding !== undefined) {
@@ -147,14 +156,20 @@ export class ResponseParser {
   }
 
   private readChunkSize(bytes: Buffer, from: number): number {
-    const end = bytes.indexOf(10, from);
+    let size = 0;
+    let at = from;
+    for (let digit = hexDigit(bytes[at]); digit >= 0; digit = hexDigit(bytes[at])) {
+      size = size * 16 + digit;
+      at += 1;
+    }
+    const isPlain = bytes[at] === 13 && bytes[at + 1] === 10;
+    const end = isPlain ? at + 1 : bytes.indexOf(10, at);
     if (end < 0) {
       if (bytes.length - from > 1024) throw malformed("the chunk size line is too long");
       return -1;
     }
-    const line = bytes.toString("latin1", from, end);
-    const size = Number.parseInt(line, 16);
-    if (!/^[0-9a-f]{1,12}[ \t]*(?:;.*)?\r?$/i.test(line)) throw malformed("a chunk size that is not hexadecimal");
+    const isSize = at > from && at - from <= 12 && (isPlain || /^[ \t]*(?:;.*)?\r?$/.test(bytes.toString("latin1", at, end)));
+    if (!isSize) throw malformed("a chunk size that is not hexadecimal");
     this.remaining = size;
     this.state = size === 0 ? "trailer" : "chunk-data";
     return end + 1;

@@ -63,7 +63,8 @@ export class SseDecoder {
   private takeText(chunk: Uint8Array, end: number): string {
     let text: string;
     if (this.heldBytes === 0) {
-      text = Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
+      // Chunks of a socket are buffers already, and another view of each would cost as much as its text.
+      text = chunk instanceof Buffer ? chunk.toString("utf8", 0, end) : Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
     } else {
       text = Buffer.concat([...this.held, chunk.subarray(0, end)]).toString("utf8");
       this.held = [];
