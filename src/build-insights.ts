@@ -25,7 +25,7 @@ export function buildInsights(
 ): Promise<Insights> {
   const { storage, database, clock, catalog, logger, smoke } = parts;
   return openInsights({
-    database, commits: storage.commits, clock, version: settings.version,
+    database, commits: storage.commits, kind: storage.kind, clock, version: settings.version,
     probePostgres: storage.kind === "postgres" ? () => storage.isHealthy() : undefined,
     onError: (error, message) => logger.error({ err: error }, message),
     ports: {

@@ -47,7 +47,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const parts = () => ({ database: storage.database, commits: storage.commits });
+const parts = () => ({ database: storage.database, commits: storage.commits, kind: storage.kind });
 const usageOf = (changes: Partial<UsageQuery>): UsageQuery => ({
   workspaceId: "ws_1", fromMs: nowMs - 30 * dayMs, toMs: nowMs, interval: "day", groupBy: [], ...changes,
 });

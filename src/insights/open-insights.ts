@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { dayMs, minuteMs, type Clock } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage-kind.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { HealthMonitor } from "./health/health-monitor.ts";
 import { HealthRecorder } from "./health/health-recorder.ts";
@@ -61,6 +62,8 @@ export interface Insights {
 export async function openInsights(options: {
   database: Kysely<InsightTables>;
   commits: CommitQueue;
+  /** The engine behind the database. */
+  kind: StorageKind;
   clock: Clock;
   version: string;
   ports: InsightPorts;
@@ -85,7 +88,7 @@ export async function openInsights(options: {
   });
   const health = new HealthMonitor({ ...options, ...ports, traffic, states, budgets, smoke, jobs, events });
   return {
-    usage: new UsageStore({ database: database.withTables(), commits }),
+    usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
     network, health, recorder, jobs,
     stateOf: (providerId) => states.stateOf(providerId),

@@ -26,7 +26,7 @@ const record = (workspaceId: string, createdAtMs: number): GenerationRecord => (
 test("records older than the retention go, in steps; younger ones and those of other workspaces stay", async () => {
   const clock = new FakeClock();
   const { storage } = gateway.app;
-  const parts = { database: storage.database.withTables(), commits: storage.commits };
+  const parts = { database: storage.database.withTables(), commits: storage.commits, kind: storage.kind };
   const [generations, usage] = [new GenerationStore(parts), new UsageStore(parts)];
   const nowMs = clock.nowMs();
   const old = Array.from({ length: 2_500 }, (_, index) => record("ws_a", nowMs - 31 * dayMs - index));

@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage-kind.ts";
 import type { UsageSums, UsageTables } from "./usage-rollup.ts";
 
 /** Lengths of buckets in milliseconds. */
@@ -43,20 +44,23 @@ const sumNames = ["requests", "errors", "prompt_tokens", "completion_tokens", "c
 export class UsageStore {
   private readonly database: Kysely<UsageTables>;
   private readonly commits: CommitQueue;
+  private readonly kind: StorageKind;
 
-  constructor(options: { database: Kysely<UsageTables>; commits: CommitQueue }) {
+  constructor(options: { database: Kysely<UsageTables>; commits: CommitQueue; kind: StorageKind }) {
     this.database = options.database;
     this.commits = options.commits;
+    this.kind = options.kind;
   }
 
   /** Sums by bucket and group, oldest first; undefined when the range holds more than one answer may read or say. */
   async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows } = await sumsSql(query).execute(this.database);
+    const { rows: [row] } = await linesSql(query, this.kind).execute(this.database);
+    const lines = JSON.parse(row?.lines ?? "[]") as (string | number)[][];
     // Nothing comes of a range that is too large; whether it was is asked only then.
-    if (rows.length > rowsAnsweredMax || (rows.length === 0 && await this.isTooMuch(query))) return undefined;
-    return rows.map((row) => lineOf(row, intervals[query.interval]));
+    if (lines.length > rowsAnsweredMax || (lines.length === 0 && await this.isTooMuch(query))) return undefined;
+    return lines.map((line) => lineOf(line, query));
   }
 
   private async isTooMuch(query: UsageQuery): Promise<boolean> {
@@ -121,16 +125,24 @@ export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
     ) as summed order by ${ordered} limit ${rowsAnsweredMax + 1}`;
 }
 
-const lineOf = ({ bucket, cost_nano: cost, ...row }: SumsRow, lengthMs: number): UsageLine => ({
-  startMs: bucket * lengthMs,
-  ...(row.model === undefined ? {} : { model: row.model }),
-  ...(row.key_id === undefined ? {} : { key_id: row.key_id }),
-  ...(row.provider === undefined ? {} : { provider: row.provider }),
-  requests: Number(row.requests),
-  errors: Number(row.errors),
-  prompt_tokens: Number(row.prompt_tokens),
-  completion_tokens: Number(row.completion_tokens),
-  cached_tokens: Number(row.cached_tokens),
-  reasoning_tokens: Number(row.reasoning_tokens),
-  costNanoUsd: BigInt(cost),
-});
+/** The same as one text: thousands of rows go from thread to thread in half the time. */
+function linesSql(query: UsageQuery, kind: StorageKind): RawBuilder<{ lines: string | null }> {
+  const names = ["bucket", ...query.groupBy, ...sumNames].map((name) => sql.ref(name));
+  // As text, since it may be more than a number in JSON can tell apart.
+  const columns = sql.join([...names, sql`cast(cost_nano as text)`]);
+  const lines = kind === "sqlite" ? sql`json_group_array(json_array(${columns}))` : sql`json_agg(json_build_array(${columns}))::text`;
+  return sql`select ${lines} as lines from (${sumsSql(query)}) as line`;
+}
+
+function lineOf([bucket, ...cells]: readonly (string | number)[], { interval, groupBy }: UsageQuery): UsageLine {
+  const [requests, errors, prompt, completion, cached, reasoning, cost] = cells.slice(groupBy.length);
+  const line: UsageLine = {
+    startMs: Number(bucket) * intervals[interval],
+    requests: Number(requests), errors: Number(errors), prompt_tokens: Number(prompt), completion_tokens: Number(completion),
+    cached_tokens: Number(cached), reasoning_tokens: Number(reasoning), costNanoUsd: BigInt(cost ?? 0),
+  };
+  groupBy.forEach((name, index) => {
+    line[name] = String(cells[index]);
+  });
+  return line;
+}

@@ -85,7 +85,7 @@ export async function simulateGateway(
     throw error;
   };
   const insights = await openInsights({
-    database, commits: forgetfulCommits, clock, version: "simulated", probePostgres: undefined, onError,
+    database, commits: forgetfulCommits, clock, kind: "sqlite", version: "simulated", probePostgres: undefined, onError,
     ports: {
       describeModel: () => undefined, isPublic: () => true, routed: () => [], smoke: smokePort(() => deps), budgets: new Map(),
     },
