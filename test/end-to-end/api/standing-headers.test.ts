@@ -6,10 +6,11 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { paymentSettings } from "../../support/stripe/paying-gateway.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ sandbox: true });
+  gateway = await startGateway({ sandbox: true, payments: paymentSettings("http://127.0.0.1:1") });
 });
 afterAll(() => gateway.stop());
 
