@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { deflateSync, crc32 } from "node:zlib";
 import { drawPage } from "../../support/documents/draw-page.ts";
 import { encodePicture, pictureFormats } from "../../support/documents/encode-picture.ts";
+import { pngBomb } from "../../support/documents/hostile/hostile-png.ts";
 import { writePdf } from "../../support/documents/write-pdf.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 
@@ -100,24 +100,6 @@ describe("requests that are refused before any file is looked at", () => {
   });
 });
 
-/** A PNG of one colour whose header promises more pixels than its few bytes seem to hold. */
-function bomb(side: number): Uint8Array {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(side, 0);
-  header.writeUInt32BE(side, 4);
-  header.set([1, 0, 0, 0, 0], 8);
-  const chunk = (type: string, data: Uint8Array): Buffer => {
-    const body = Buffer.concat([Buffer.from(type), data]);
-    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
-    length.writeUInt32BE(data.byteLength);
-    check.writeUInt32BE(crc32(body));
-    return Buffer.concat([length, body, check]);
-  };
-  const rows = deflateSync(Buffer.alloc((Math.ceil(side / 8) + 1) * side));
-  const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
-  return Buffer.concat([signature, chunk("IHDR", header), chunk("IDAT", rows), chunk("IEND", new Uint8Array())]);
-}
-
 const isRefusedFile = { status: 502, code: "ocr_extraction_error", param: "image", fault: "client", retry: "false" };
 
 describe("files that cannot be read", () => {
@@ -138,7 +120,7 @@ describe("files that cannot be read", () => {
   });
 
   test("a small file that unfolds into 400 million pixels, which nobody unfolds", async () => {
-    const small = bomb(20_000);
+    const small = pngBomb(20_000);
     expect(small.byteLength).toBeLessThan(100_000);
     expect(await extract(small)).toMatchObject({ ...isRefusedFile, message: expect.stringContaining("pixels") });
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writePdf } from "../../support/documents/write-pdf.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { at } from "../scenarios/support/at.ts";
 
@@ -34,6 +35,41 @@ describe.each(surfaces)("%s after the first start", (path, model, category, body
     expect(at(operation, "requestBody.content.application/json.schema.type")).toBe("object");
     expect(at(operation, "responses.200.content.application/json.schema.required")).toBeArray();
   });
+});
+
+interface Operation {
+  parameters?: { name: string; in: string; required: boolean }[];
+  responses: Record<string, { headers?: Record<string, unknown> }>;
+}
+
+/** What programs are told of each route beside the body: headers that mean something to it, and headers and statuses of its answers. */
+const described: [path: string, parameters: string[], headers: string[], statuses: string[]][] = [
+  ["/embeddings", [
+    "header gw-cache-ttl", "header gw-skip-cache", "header gw-cache-key", "header X-Routing-Strategy", "header x-session-id",
+  ], ["X-Service-Cache-Status"], ["200", "default"]],
+  ["/v2/embed", [
+    "header gw-cache-ttl", "header gw-skip-cache", "header gw-cache-key", "header X-Routing-Strategy", "header x-session-id",
+  ], ["X-Service-Cache-Status"], ["200", "default"]],
+  ["/v2/rerank", [], [], ["200", "default"]],
+  ["/ocr/extract", [], [], ["200", "default"]],
+  ["/documents/parse", ["query wait_seconds", "header Idempotency-Key"], ["X-Service-Documents-Pages"], ["200", "202", "default"]],
+];
+
+test.each(described)("%s is described to programs with its headers and statuses", async (path, parameters, headers, statuses) => {
+  const document = await (await gateway.get("/openapi.json")).json() as { paths: Record<string, { post: Operation }> };
+  const { parameters: found = [], responses } = document.paths[path]?.post ?? { responses: {} };
+  expect(found.map((parameter) => `${parameter.in} ${parameter.name}`)).toEqual(parameters);
+  expect(Object.keys(responses["200"]?.headers ?? {})).toEqual(headers);
+  expect(Object.keys(responses)).toEqual(statuses);
+});
+
+test("documents and pictures are served after the first start, too", async () => {
+  const source = { type: "url", url: "https://example.com/a.pdf", file_name: "a.pdf" };
+  const parsed = await gateway.post("/documents/parse?wait_seconds=30", { source });
+  expect([parsed.status, parsed.headers.get("x-service-documents-pages")]).toEqual([200, "2"]);
+  const pdf = Buffer.from(writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }]));
+  const extracted = await gateway.post("/ocr/extract", { image: pdf.toString("base64") });
+  expect([extracted.status, await extracted.json()]).toMatchObject([200, { text: "A page with text of its own" }]);
 });
 
 test("embedding models are found by their category", async () => {
