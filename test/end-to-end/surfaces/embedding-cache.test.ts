@@ -57,10 +57,12 @@ test("gw-skip-cache neither reads nor writes", async () => {
 
 test("gw-cache-ttl of 0 passes the cache by, one that is no number is refused", async () => {
   expect((await embed(newText(), { "gw-cache-ttl": "0" })).cache).toBe("BYPASS");
-  const refused = await embed(newText(), { "gw-cache-ttl": "soon" });
-  expect(
-    [refused.status, at(refused.body, "error.code"), at(refused.body, "error.param")]
-  ).toEqual([400, "invalid_request_error", "gw-cache-ttl"]);
+  for (const ttl of ["soon", "-1", "1.5", "1e3", "0x10"]) {
+    const refused = await embed(newText(), { "gw-cache-ttl": ttl });
+    expect(
+      [refused.status, at(refused.body, "error.code"), at(refused.body, "error.param")]
+    ).toEqual([400, "invalid_request_error", "gw-cache-ttl"]);
+  }
 });
 
 test("gw-cache-key stands for the input", async () => {

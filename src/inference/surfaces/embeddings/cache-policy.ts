@@ -23,9 +23,8 @@ export function readCachePolicy(headers: Headers): CachePolicy {
 
 function ttlOf(text: string | null): number {
   if (text === null) return ttlSecondsDefault;
-  const seconds = Number(text);
-  if (text.trim() === "" || !Number.isInteger(seconds) || seconds < 0) throw refusal("gw-cache-ttl", "must be a whole number of seconds");
-  return Math.min(seconds, ttlSecondsMax);
+  if (!/^\d+$/.test(text)) throw refusal("gw-cache-ttl", "must be a whole number of seconds");
+  return Math.min(Number(text), ttlSecondsMax);
 }
 
 const refusal = (header: string, rule: string): GatewayError =>
