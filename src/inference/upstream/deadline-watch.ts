@@ -4,11 +4,13 @@ import type { Clock } from "../../platform/lib/clock.ts";
 export interface Watched {
   deadlineMs: number;
   onDeadline(): void;
-  /** Told once when it has been watched for longer than a moment. */
+  /** Told once when it has been watched for longer than a moment: forty to sixty milliseconds. */
   onLasting(): void;
 }
 
 const sweepIntervalMs = 20;
+/** Sweeps that a moment lasts; a busy gateway has given most of its whole answers by then. */
+const momentSweeps = 3;
 
 /**
  * One timer for every exchange in flight instead of several timers for each: a sweep looks for
@@ -16,7 +18,8 @@ const sweepIntervalMs = 20;
  */
 export class DeadlineWatch {
   private readonly watched = new Set<Watched>();
-  private recent: Watched[] = [];
+  /** Entries of the last sweeps' time, the youngest last. */
+  private recent: Watched[][] = newRecent();
   private readonly clock: Clock;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -26,7 +29,7 @@ export class DeadlineWatch {
 
   add(entry: Watched): void {
     this.watched.add(entry);
-    this.recent.push(entry);
+    this.recent.at(-1)?.push(entry);
     this.timer ??= setInterval(this.sweep, sweepIntervalMs);
   }
 
@@ -38,16 +41,17 @@ export class DeadlineWatch {
     clearInterval(this.timer);
     this.timer = undefined;
     this.watched.clear();
-    this.recent = [];
+    this.recent = newRecent();
   }
 
   private readonly sweep = (): void => {
-    const recent = this.recent;
-    this.recent = [];
-    for (const entry of recent) if (this.watched.has(entry)) entry.onLasting();
+    const lasting = this.recent.shift() ?? [];
+    this.recent.push([]);
+    for (const entry of lasting) if (this.watched.has(entry)) entry.onLasting();
     if (this.watched.size === 0) {
       clearInterval(this.timer);
       this.timer = undefined;
+      this.recent = newRecent();
       return;
     }
     const nowMs = this.clock.monotonicMs();
@@ -58,3 +62,5 @@ export class DeadlineWatch {
     }
   };
 }
+
+const newRecent = (): Watched[][] => Array.from({ length: momentSweeps }, () => []);
