@@ -59,6 +59,7 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
   bodyBytesMax: accountBodyBytesMax,
   summary: "Give a workspace credits (operators).",
   description: "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. "
+    + "Those for a referral are monthly. "
     + "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
   body: newGrantSchema,
   response: grantSchema,
@@ -67,6 +68,9 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
     const grantedBy = operatorOf(context, deps);
     const { amount, bucket = "monthly", kind = "admin" } = context.body;
     const { description = null, idempotency_key: key } = context.body;
+    if (kind === "referral" && bucket === "topup") {
+      throw new GatewayError("bad_request", "bucket: credits for a referral are monthly ones.", { param: "bucket" });
+    }
     const workspaceId = await receiverOf(context.body, deps);
     const amountNano = nanoFromUsd(amount) ?? 0n;
     if (amountNano <= 0n) throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", { param: "amount" });

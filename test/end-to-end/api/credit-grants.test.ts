@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { at, listAt, textAt } from "./at.ts";
+import { at, listAt, numberAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
@@ -29,15 +29,26 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
     });
     expect(await (await grant(body)).json()).toEqual(first);
     expect(await errorOf(await grant({ ...body, amount: 2 }))).toMatchObject({ status: 409, param: "idempotency_key" });
-    const least = { workspace_id: "ws_strange", amount: 0.000_000_001, bucket: "topup", kind: "referral" };
+    const least = { workspace_id: "ws_strange", amount: 0.000_000_001, bucket: "topup" };
     const second: unknown = await (await grant(least)).json();
     expect(await credits()).toMatchObject({ balance: 4.5, monthly_balance: 4.5, topup_balance: 0 });
     expect(workspaces.gateway().app.ledger.book.workspace("ws_strange").topupNano).toBe(1n);
     const listed = listAt(await (await workspaces.own("GET", "/admin/grants?workspace_id=ws_strange")).json(), "data");
-    expect(listed.map((each) => at(each, "kind")).sort()).toEqual(["admin", "plan", "referral"]);
+    expect(listed.map((each) => at(each, "kind")).sort()).toEqual(["admin", "admin", "plan"]);
     expect(listed).toContainEqual(second);
     const [entry] = listAt(await (await workspaces.own("GET", "/security/audit?limit=1")).json(), "data");
     expect(entry).toMatchObject({ action: "POST /admin/grants", target: `ws_strange ${textAt(second, "id")}` });
+  });
+
+  test("credits for a referral are monthly ones: spent before what was bought, and told as such", async () => {
+    const before = await credits(workspaces.own);
+    const referral = { workspace_id: "ws_own", amount: 2, kind: "referral", description: "brought somebody" };
+    expect(await (await grant(referral)).json()).toMatchObject({ kind: "referral", bucket: "monthly", amount: 2 });
+    expect(await credits(workspaces.own)).toMatchObject({
+      monthly_balance: numberAt(before, "monthly_balance") + 2, topup_balance: numberAt(before, "topup_balance"),
+      balance: numberAt(before, "balance") + 2, used: 0,
+    });
+    expect(await errorOf(await grant({ ...referral, bucket: "topup" }))).toMatchObject({ status: 400, param: "bucket" });
   });
 
   test("nobody grants themselves anything: another workspace's key with every scope is refused", async () => {

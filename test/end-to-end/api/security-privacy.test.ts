@@ -72,6 +72,30 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     expect(await servedBy(textAt(rotated, "key"))).toBe("forgets");
   });
 
+  test("zero retention is demanded on any of four levels, and each is enough", async () => {
+    const { hash, secret } = await newKey();
+    const slug = "forgetful";
+    await workspaces.own("POST", "/presets", { slug, name: slug, config: { model: "acme/large", provider: { zdr: true } } });
+    const byPreset = async (provider: object): Promise<unknown> => {
+      const body = chatRequest({ model: `@preset/${slug}`, provider: { sort: "price", ...provider } });
+      const answer = await workspaces.as(testLlmKey)("POST", "/chat/completions", body);
+      if (answer.status !== 200) return `${answer.status} ${String(at(await answer.json(), "error.code"))}`;
+      return answer.headers.get("x-service-provider-chain");
+    };
+    const levels: Record<string, { ask: (provider: object) => Promise<unknown>; set?: (zdr: boolean) => Promise<Response> }> = {
+      account: { ask: (provider) => servedBy(testLlmKey, { ...provider }), set: (zdr) => demand({ zdr }) },
+      key: { ask: (provider) => servedBy(secret, { ...provider }), set: (zdr) => demand({ zdr }, `/security/keys/${hash}`) },
+      preset: { ask: byPreset },
+      request: { ask: (provider) => servedBy(testLlmKey, { zdr: true, ...provider }) },
+    };
+    for (const [level, { ask, set }] of Object.entries(levels)) {
+      await set?.(true);
+      expect([level, await ask({}), await ask({ only: ["keeps"] })]).toEqual([level, "forgets", "403 forbidden"]);
+      await set?.(false);
+    }
+    expect(await servedBy()).toBe("keeps");
+  });
+
   test("a misspelt provider is refused, and nothing changes", async () => {
     const refused = await errorOf(await demand({ zdr: true, blocked_providers: ["keeps", "keps"] }));
     expect(refused).toMatchObject({ status: 400, code: "bad_request", param: "blocked_providers[1]" });
