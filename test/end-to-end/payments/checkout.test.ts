@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { acme, testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { startPayingGateway, type PayingGateway } from "../../support/stripe/paying-gateway.ts";
 import { found } from "../../support/stripe/stripe-world.ts";
+import { startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
 
@@ -54,6 +57,27 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     expect(await paying.deliver(events[0]!)).toBe("already");
     expect(await paying.balance()).toBe(20.21);
   });
+});
+
+/** @see https://github.com/songquanpeng/one-api/issues/499 a balance that was cached for minutes */
+test("a request that was refused for want of credits is served the moment its top-up was told of", async () => {
+  const upstream = await startFaultUpstream();
+  upstream.script(healthyChat);
+  paying = await startPayingGateway(undefined, {
+    providers: [acme(upstream.baseUrl)],
+    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: undefined, plan: "enterprise" },
+  });
+  const ask = async (): Promise<number> => {
+    const response = await paying.gateway().post("/chat/completions", { model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
+    await response.text();
+    return response.status;
+  };
+  const { sessionId } = await paying.order(5);
+  expect([await ask(), upstream.requests.length]).toEqual([402, 0]);
+  await paying.deliver(paying.stripe.world.pay(sessionId)[0]!);
+  expect([await ask(), upstream.requests.length]).toEqual([200, 1]);
+  expect(Number(await paying.balance())).toBeLessThan(5);
+  upstream.stop();
 });
 
 test("a payment by a slow method counts when it is through, and not before", async () => {
