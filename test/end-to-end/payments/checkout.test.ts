@@ -68,7 +68,8 @@ test("a request that was refused for want of credits is served the moment its to
     bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: undefined, plan: "enterprise" },
   });
   const ask = async (): Promise<number> => {
-    const response = await paying.gateway().post("/chat/completions", { model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
+    const messages = [{ role: "user", content: "Hello" }];
+    const response = await paying.gateway().post("/chat/completions", { model: "acme/large", messages });
     await response.text();
     return response.status;
   };
