@@ -2,6 +2,8 @@ import { afterEach, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { refusingBaseUrl, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../support/upstream/steps.ts";
 import { listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -70,4 +72,27 @@ test("one that cannot be reached is asked last, then left out, then asked last a
   expect((await explained(gateway)).order).toEqual(["second", "first"]);
   const events = gateway.app.insights.health.snapshot().events.filter(({ upstream_id: id }) => id === "first");
   expect(events.map(({ to }) => to)).toEqual(["down", "degraded"]);
+});
+
+test("a provider that fails its fallbacks gets a hundred of them, then it is passed over, which the record says", async () => {
+  const [sick, well] = [await startFaultUpstream(), await startFaultUpstream()];
+  sick.script(json(chatError("no"), { status: 500 }));
+  const priced = (id: string, baseUrl: string, price: string) => provider({
+    id, base_url: baseUrl, dialect: "openai-chat", api_key: "k",
+    models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
+  });
+  const gateway = await startGateway({
+    providers: [priced("first", refusingBaseUrl(), "0.001"), priced("second", sick.baseUrl, "0.002"), priced("third", well.baseUrl, "0.003")],
+  }, { clock: new FakeClock() });
+  ends.push(() => sick.stop(), () => well.stop(), () => gateway.stop());
+  const chains: Record<string, number> = {};
+  for (let count = 0; count < 110; count += 1) {
+    const chain = String(await chainOf(gateway, { provider: { sort: "price" } }));
+    chains[chain] = (chains[chain] ?? 0) + 1;
+  }
+  expect(chains).toEqual({ "first->second->third": 100, "first->third": 10 });
+  const response = await gateway.post("/chat/completions", chatRequest({ model: "acme/large", provider: { sort: "price" } }));
+  await response.text();
+  const record: unknown = await (await gateway.get(`/generation/gen_${response.headers.get("x-service-trace-id")}`)).json();
+  expect(JSON.stringify(record)).toContain("second acme/large: retry_budget");
 });
