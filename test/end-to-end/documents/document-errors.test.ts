@@ -16,7 +16,7 @@ const parser = (changes: Record<string, unknown> = {}) => provider({
 
 beforeAll(async () => {
   upstream = startParseProvider();
-  gateway = await startGateway({ providers: [parser({ timeouts_ms: { total: 400 } })] });
+  gateway = await startGateway({ providers: [parser({ timeouts_ms: { total: 1_500 } })] });
   const { api_key: _, ...withoutKey } = { ...parser(), api_key: undefined };
   keyless = await startGateway({ providers: [provider(JSON.parse(JSON.stringify(withoutKey)))] });
   simulated = await startGateway({ sandbox: true });

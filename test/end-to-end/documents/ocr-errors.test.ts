@@ -13,7 +13,7 @@ let gateway: TestGateway;
 let scripted: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  scripted = await startGateway({}, { converterPool: { script: scriptedChild, silenceMs: 400, childrenMax: 1, waitingMax: 2 } });
+  scripted = await startGateway({}, { converterPool: { script: scriptedChild, silenceMs: 1_500, childrenMax: 1, waitingMax: 2 } });
 });
 afterAll(() => Promise.all([gateway.stop(), scripted.stop()]));
 

@@ -16,7 +16,7 @@ let narrow: TestGateway;
 beforeAll(async () => {
   upstream = startParseProvider();
   const entry = {
-    id: "parser", base_url: upstream.baseUrl, dialect: { documents: "documents-parse" }, timeouts_ms: { total: 400 },
+    id: "parser", base_url: upstream.baseUrl, dialect: { documents: "documents-parse" }, timeouts_ms: { total: 1_500 },
   };
   gateway = await startGateway({ providers: [provider({ ...entry, api_key: "parser-secret" })] });
   keyless = await startGateway({ providers: [provider(entry)] });

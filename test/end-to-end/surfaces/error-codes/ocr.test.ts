@@ -14,7 +14,7 @@ let scripted: TestGateway;
 let narrow: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  scripted = await startGateway({}, { converterPool: { script: scriptedChild, silenceMs: 400, childrenMax: 1 } });
+  scripted = await startGateway({}, { converterPool: { script: scriptedChild, silenceMs: 3_000, childrenMax: 1 } });
   narrow = await startGateway({ plans: { enterprise: { perMinute: 1 } } });
 });
 afterAll(() => Promise.all([gateway.stop(), scripted.stop(), narrow.stop()]));
