@@ -12,6 +12,7 @@ class Rows {
   asStore(): DataKeyStore {
     const store: Partial<DataKeyStore> = {
       loadAll: () => Promise.resolve([...this.rows.values()]),
+      find: (workspaceId) => Promise.resolve([...this.rows.values()].find((row) => row.workspaceId === workspaceId)),
       insert: async (row) => {
         await Promise.resolve();
         if ([...this.rows.values()].some(({ workspaceId }) => workspaceId === row.workspaceId)) throw new Error("not unique");
@@ -35,6 +36,14 @@ const openVault = (rows: Rows, current: number, ...previous: number[]): Promise<
   });
 
 const place = { workspaceId: "ws_1", providerId: "openai", id: "byok_1" };
+
+test("two gateways that seal a workspace's first keys at once have one data key", async () => {
+  const rows = new Rows();
+  const vaults = await Promise.all([openVault(rows, 1), openVault(rows, 1)]);
+  const sealed = await Promise.all(vaults.map((vault) => vault.seal(place, "sk-mine")));
+  expect(rows.rows.size).toBe(1);
+  for (const vault of vaults) expect(sealed.map((text) => vault.open(place, text))).toEqual(["sk-mine", "sk-mine"]);
+});
 
 test("a key that was sealed is opened after a restart, and each workspace has a data key of its own", async () => {
   const rows = new Rows();

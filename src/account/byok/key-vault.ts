@@ -69,12 +69,22 @@ export class KeyVault {
 
   private async make(workspaceId: string): Promise<SealingKey> {
     await this.learn(workspaceId);
-    const made = this.dataKeys.get(workspaceId);
-    if (made !== undefined) return made;
+    return this.dataKeys.get(workspaceId) ?? await this.makeFirst(workspaceId);
+  }
+
+  private async makeFirst(workspaceId: string): Promise<SealingKey> {
     const plain = randomBytes(dataKeyBytes);
     const id = randomBytes(8).toString("hex");
     const wrapped = seal(this.masterKeys.current, { plain, binding: wrapBinding({ workspaceId, id }) });
-    await this.store.insert({ id, workspaceId, wrapped }, this.clock.nowMs());
+    try {
+      await this.store.insert({ id, workspaceId, wrapped }, this.clock.nowMs());
+    } catch (error) {
+      // Another gateway may have been first; then its data key is the workspace's.
+      await this.learn(workspaceId);
+      const theirs = this.dataKeys.get(workspaceId);
+      if (theirs === undefined) throw error;
+      return theirs;
+    }
     return this.keep(workspaceId, { id, plain });
   }
 
