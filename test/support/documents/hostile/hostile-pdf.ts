@@ -25,7 +25,7 @@ function pdf(objects: readonly (string | Uint8Array)[], trailer = "/Root 1 0 R")
 
 const catalog = "<< /Type /Catalog /Pages 2 0 R >>";
 const pagesOf = (kids: string, count = 1): string => `<< /Type /Pages /Count ${count} /Kids [${kids}] >>`;
-const page = (more = "/MediaBox [0 0 595 842]"): string => `<< /Type /Page /Parent 2 0 R ${more} >>`;
+const page = (more = "/MediaBox [0 0 99 99]"): string => `<< /Type /Page /Parent 2 0 R ${more} >>`;
 
 /** A chain of page trees, each the only child of the one before. */
 function deepTree(depth: number): Buffer {
@@ -38,7 +38,7 @@ function drawing(content: Uint8Array): Buffer {
   const packed = deflateSync(content);
   const font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>";
   return pdf([
-    catalog, pagesOf("3 0 R"), page("/MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >>"),
+    catalog, pagesOf("3 0 R"), page("/MediaBox [0 0 99 99] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >>"),
     Buffer.concat([latin(`<< /Filter /FlateDecode /Length ${packed.length} >>\nstream\n`), packed, latin("\nendstream")]), font,
   ]);
 }
