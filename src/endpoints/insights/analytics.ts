@@ -23,10 +23,11 @@ const sumsSchema = z.looseObject({ requests: z.int(), errors: z.int(), tokens: z
 
 const workspaceOf = (context: RequestContext<undefined>): string => (context.caller as ManagementKeyCaller).workspace.id;
 
+/** Members that are undefined are not written. */
 const sumsObject = (line: UsageLine): Record<string, unknown> => ({
-  ...(line.model === undefined ? {} : { model: line.model }),
-  ...(line.key_id === undefined ? {} : { key_id: line.key_id }),
-  ...(line.provider === undefined ? {} : { provider: line.provider }),
+  model: line.model,
+  key_id: line.key_id,
+  provider: line.provider,
   requests: line.requests,
   errors: line.errors,
   tokens: line.prompt_tokens + line.completion_tokens,

@@ -82,7 +82,9 @@ test("a provider that fails its fallbacks gets a hundred of them, then it is pas
     models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
   });
   const gateway = await startGateway({
-    providers: [priced("first", refusingBaseUrl(), "0.001"), priced("second", sick.baseUrl, "0.002"), priced("third", well.baseUrl, "0.003")],
+    providers: [
+      priced("first", refusingBaseUrl(), "0.001"), priced("second", sick.baseUrl, "0.002"), priced("third", well.baseUrl, "0.003"),
+    ],
   }, { clock: new FakeClock() });
   ends.push(() => sick.stop(), () => well.stop(), () => gateway.stop());
   const chains: Record<string, number> = {};
