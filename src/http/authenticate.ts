@@ -5,6 +5,7 @@ import { sessionCookieOf } from "../account/people/session-cookie.ts";
 import { brand } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
+import type { RequestContext } from "./request-context.ts";
 
 /** The credential that a request carries, from `Authorization: Bearer` or, failing that, `x-api-key`. */
 export function presentedSecret(headers: Headers): string | undefined {
@@ -81,13 +82,14 @@ export function authenticate(options: {
   path: string;
   directory: CredentialDirectory;
   nowMs: number;
-  anonymous: () => Caller;
+  /** Says who calls where no credential is needed. */
+  context: Pick<RequestContext, "anonymousCaller">;
 }): Caller {
   const { access } = options;
-  if (access.open) return options.anonymous();
+  if (access.open) return options.context.anonymousCaller();
   const secret = presentedSecret(options.headers);
   if (secret === undefined) {
-    if (access.anonymous) return options.anonymous();
+    if (access.anonymous) return options.context.anonymousCaller();
     throw missingKey(options.headers, access);
   }
   const credential = options.directory.find(secret);

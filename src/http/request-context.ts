@@ -44,6 +44,11 @@ export class RequestContext<Body = unknown> {
     return this.addressOf(this.request, this.server);
   }
 
+  /** The caller of a request without a credential. */
+  anonymousCaller(): Caller {
+    return { kind: "anonymous", address: this.clientAddress() };
+  }
+
   /** Path parameter, decoded; empty when the route has none of that name. */
   param(name: string): string {
     return (this.request.params as Record<string, string | undefined>)[name] ?? "";

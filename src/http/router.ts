@@ -1,5 +1,4 @@
 import type { BunRequest, Server } from "bun";
-import type { Caller } from "../account/keys/caller.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
 import { requireOperator } from "../account/people/operator.ts";
 import type { Security } from "../account/security/open-security.ts";
@@ -118,10 +117,9 @@ function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<
       return enter(endpoint, arrival);
     });
   }
-  const anonymous = (): Caller => ({ kind: "anonymous", address: options.clientAddress(context.request, context.server) });
   context.caller = authenticate({
     headers: request.headers, access, path: endpoint.path,
-    directory: options.directory, nowMs: options.clock.nowMs(), anonymous,
+    directory: options.directory, nowMs: options.clock.nowMs(), context,
   });
   return enter(endpoint, arrival);
 }

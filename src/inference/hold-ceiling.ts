@@ -41,6 +41,9 @@ function outputCap(route: UpstreamRoute, { maxOutputTokens = outputTokensDefault
   return Math.min(raised, route.maxCompletionTokens ?? raised);
 }
 
+const isPaid = (candidate: Candidate): boolean => !isFree(candidate);
+const isOnOwnKey = ({ credential }: Candidate): boolean => credential?.source === "own_byok";
+
 /** The dearest of those candidates that are counted. */
 function dearest(candidates: readonly Candidate[], expected: ExpectedUse, isCounted: (candidate: Candidate) => boolean): bigint {
   let ceiling = 0n;
@@ -53,8 +56,8 @@ function dearest(candidates: readonly Candidate[], expected: ExpectedUse, isCoun
 
 /** The worst case in nano-USD that a request can be charged on any of its candidates. */
 export const holdCeiling = (candidates: readonly Candidate[], expected: ExpectedUse): bigint =>
-  dearest(candidates, expected, (candidate) => !isFree(candidate));
+  dearest(candidates, expected, isPaid);
 
 /** The worst case in nano-USD, at list price, that the caller's own provider keys may be asked for. */
 export const ownKeyCeiling = (candidates: readonly Candidate[], expected: ExpectedUse): bigint =>
-  dearest(candidates, expected, ({ credential }) => credential?.source === "own_byok");
+  dearest(candidates, expected, isOnOwnKey);

@@ -165,7 +165,8 @@ export class Ledger implements LedgerPort {
       const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs });
       const alongside = request.alongside(posted);
       const unit: CommitUnit = { inserts: rows.inserts.concat(alongside.inserts), adds: rows.adds.concat(alongside.adds) };
-      return this.commits.commit(unit).then(() => ({ ok: true, ...posted }), undo);
+      const outcome: PostOutcome = { ok: true, ...posted };
+      return this.commits.commit(unit).then(() => outcome, undo);
     } catch (error) {
       return Promise.reject(error).catch(undo);
     }

@@ -20,13 +20,14 @@ export class CallSignatures {
 
   /** The signatures of one workspace's calls, since ids of calls are the providers' and no secret. */
   of(workspaceId: string): WorkspaceSignatures {
-    return {
-      keep: (callId, signature) => this.keep(`${workspaceId} ${callId}`, signature),
-      find: (callId) => this.kept.get(`${workspaceId} ${callId}`),
-    };
+    return new SignaturesOfWorkspace(this, workspaceId);
   }
 
-  private keep(key: string, signature: CallSignature): void {
+  find(key: string): CallSignature | undefined {
+    return this.kept.get(key);
+  }
+
+  keep(key: string, signature: CallSignature): void {
     this.kept.delete(key);
     this.kept.set(key, signature);
     if (this.kept.size <= keptMax) return;
@@ -34,6 +35,24 @@ export class CallSignatures {
       this.kept.delete(oldest);
       break;
     }
+  }
+}
+
+class SignaturesOfWorkspace implements WorkspaceSignatures {
+  private readonly all: CallSignatures;
+  private readonly workspaceId: string;
+
+  constructor(all: CallSignatures, workspaceId: string) {
+    this.all = all;
+    this.workspaceId = workspaceId;
+  }
+
+  keep(callId: string, signature: CallSignature): void {
+    this.all.keep(`${this.workspaceId} ${callId}`, signature);
+  }
+
+  find(callId: string): CallSignature | undefined {
+    return this.all.find(`${this.workspaceId} ${callId}`);
   }
 }
 

@@ -20,9 +20,10 @@ export class Traffic {
   /** A request that was answered, whole or in part. */
   settled({ status, latencyMs, promptTokens, detail }: GenerationRecord): void {
     if (detail.credentialSource !== undefined) return;
+    const timed = status === "completed" ? 1 : 0;
     this.service.record({
       requests: 1, errors: status === "cut" ? 1 : 0, promptTokens, cachedTokens: detail.usage["cacheReadTokens"] ?? 0,
-      ...(status === "completed" ? { latencyMs, timed: 1 } : {}),
+      latencyMs: timed * latencyMs, timed,
     });
   }
 
@@ -37,10 +38,8 @@ export class Traffic {
     let window = this.providers.get(provider);
     if (window === undefined) this.providers.set(provider, (window = new TrafficWindow(this.clock)));
     const outcome = outcomeOf(attempt);
-    window.record({
-      requests: 1, errors: outcome === "outage" ? 1 : 0,
-      ...(outcome === "served" ? { latencyMs: durationMs, timed: 1 } : {}),
-    });
+    const timed = outcome === "served" ? 1 : 0;
+    window.record({ requests: 1, errors: outcome === "outage" ? 1 : 0, latencyMs: timed * durationMs, timed });
   }
 
   ofService(): TrafficSums {
