@@ -36,7 +36,8 @@ import { LiveCatalog, type CatalogSources } from "./live-catalog.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
 import {
-  closeShared, hasSeveralGateways, openCounters, openEmbeddingCache, openShared, shareChanges, stopSharing, type Shared,
+  closeShared, hasSeveralGateways, openCounters, openEmbeddingCache, openShared, shareChanges, shareWork, stopSharing,
+  takeUpWhatIsLeft, type Shared, type SharedWork, whileLeading,
 } from "./open-shared.ts";
 import { systemClock, type Clock } from "./platform/lib/clock.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
@@ -113,7 +114,7 @@ async function openAccountOn(
   // What the first start makes is made once, whichever gateway is the first.
   const account = await storage.alone(() => openAccount({
     ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
-    shared: hasSeveralGateways(settings) ? shared?.state : undefined,
+    shared: hasSeveralGateways(settings) ? shared?.state : undefined, ...shareWork(shared, settings),
   }));
   if (hasSeveralGateways(settings)) shareChanges(shared, account, { database: database.withTables(), clock, logger });
   return account;
@@ -128,9 +129,11 @@ function startBudgets({ budgets }: Account, { insights, logger }: { insights: In
 }
 
 /** Asks, from now on, about donated provider keys that were refused. */
-function startKeyProber(account: Account, probe: ProbeKey, { clock, logger }: { clock: Clock; logger: Logger }): KeyProber {
+function startKeyProber(
+  account: Account, probe: ProbeKey, { clock, logger, isLeader }: { clock: Clock; logger: Logger; isLeader: SharedWork["isLeader"] },
+): KeyProber {
   const prober = new KeyProber({
-    directory: account.providerKeyDirectory, keys: account.providerKeys, probe, clock,
+    directory: account.providerKeyDirectory, keys: account.providerKeys, probe, clock, isLeader,
     onError: (error) => logger.error({ err: error }, "a donated provider key could not be asked about"),
   });
   prober.start();
@@ -140,10 +143,12 @@ function startKeyProber(account: Account, probe: ProbeKey, { clock, logger }: { 
 /** Deletes, from now on, generation records older than `keepDays`. */
 function startRetention(
   keepDays: number,
-  parts: { insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger },
+  parts: {
+    insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger; isLeader: SharedWork["isLeader"];
+  },
 ): Retention {
   const retention = new Retention({
-    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays,
+    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays, isLeader: parts.isLeader,
     workspaceIds: () => parts.ledger.book.workspaceIds(),
     onError: (error) => parts.logger.error({ err: error }, "old generation records could not be deleted"),
   });
@@ -157,19 +162,25 @@ function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insig
   insights.jobs.ran("hold_expiry", true);
 }
 
+/** What is done every so often, and with what. */
+type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background"> & SharedWork & {
+  insights: Insights; clock: Clock; keepDays: number; logger: Logger;
+};
+
 /** Does, from now on, what is done every so often; gives what ends it. */
-function startRounds(
-  account: Account,
-  { insights, payments, logger }: { insights: Insights; payments: Dependencies["payments"]; logger: Logger },
-): () => Promise<void> {
+function startRounds(account: Account, { insights, payments, generations, logger, ...parts }: RoundParts): () => Promise<void> {
   insights.start();
   payments?.rounds.start();
+  const retention = startRetention(parts.keepDays, { ...parts, insights, generations, ledger: account.ledger, logger });
+  const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
+  const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
   startBudgets(account, { insights, logger });
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
   return async () => {
     clearInterval(expiry);
+    stopTakingUp();
     await payments?.rounds.stop();
-    await account.budgets.watch.stop();
+    await Promise.all([account.budgets.watch.stop(), retention.stop()]);
   };
 }
 
@@ -209,7 +220,8 @@ function compileApp(
 /** Builds every part once and hands it down. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
   const clock = tools.clock ?? systemClock;
-  const shared = await openShared(settings, tools.logger);
+  const shared = await openShared(settings, { clock, logger: tools.logger });
+  const work = shareWork(shared, settings);
   const storage = await openStorageOf(settings, tools.logger);
   const account = await openAccountOn(storage, settings, { clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
@@ -218,17 +230,17 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const catalog = new LiveCatalog({ ...settings, clock }, settings);
   const insights = await buildInsights(settings, {
     ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
-    smoke: tools.smoke ?? smokePort(() => inference),
+    smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });
   const inference = buildInference(settings, {
     ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights,
   });
-  const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { clock, logger: tools.logger });
+  const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { ...work, clock, logger: tools.logger });
   const state = { draining: false };
   const operations = buildOperations(settings, { storage, state, metrics: tools.metrics });
-  const stored = buildStoredResponses(settings, { ...tools, storage, inference, directory: account.directory, insights });
+  const stored = buildStoredResponses(settings, { ...tools, ...work, storage, inference, directory: account.directory, insights });
   const documents = openDocuments({
-    ...tools, ...inference, database: storage.database.withTables(), ownKeyOf: ownKeyLookup(account.providerKeys),
+    ...tools, ...inference, ...work, database: storage.database.withTables(), ownKeyOf: ownKeyLookup(account.providerKeys),
     onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
@@ -242,10 +254,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...buildDocuments(settings, catalog.snapshot),
   };
   watchFigures(tools.metrics, { ledger: account.ledger, storage });
-  const retention = startRetention(settings.generationDays, {
-    insights, generations: dependencies.generations, clock, ledger: account.ledger, logger: tools.logger,
-  });
-  const stopRounds = startRounds(account, { insights, payments, logger: tools.logger });
+  const stopRounds = startRounds(account, { ...dependencies, ...work, keepDays: settings.generationDays, logger: tools.logger });
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   return {
@@ -265,7 +274,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
     async close() {
       await stopRounds();
-      await Promise.all([retention.stop(), stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
+      await Promise.all([stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await keyProber.stop();
       await documents.stop();
       endInference(inference);

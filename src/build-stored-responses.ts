@@ -9,6 +9,7 @@ import { ResponseRetention } from "./inference/stored-responses/response-retenti
 import { type ResponseTables } from "./inference/stored-responses/response-rows.ts";
 import { ResponseStore } from "./inference/stored-responses/response-store.ts";
 import type { Insights } from "./insights/open-insights.ts";
+import type { Claims } from "./platform/shared-state/claims.ts";
 import type { Storage } from "./platform/storage/storage.ts";
 
 /** Builds the storage of responses, what works on those in the background, and their retention. */
@@ -16,19 +17,21 @@ export function buildStoredResponses(
   { responseDays: keepDays }: AppSettings,
   parts: AppTools & {
     storage: Storage<ResponseTables>; inference: InferenceDependencies; directory: CredentialDirectory; insights: Insights;
+    /** What one of several gateways does alone; absent where there is only one. */
+    claims: Claims | undefined; isLeader: (() => boolean) | undefined;
   },
 ) {
   const { storage, inference, directory, logger, insights: { jobs } } = parts;
   const { clock } = inference;
   const responses = new ResponseStore({ database: storage.database.withTables(), commits: storage.commits });
   const background = new BackgroundRunner({
-    responses, clock, jobs: new JobStore(storage.database.withTables()),
+    responses, clock, jobs: new JobStore(storage.database.withTables(), parts.claims),
     run: parts.runBackground ?? runBackground({ inference, responses }),
     callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
     onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
   });
   const retention = new ResponseRetention({
-    responses, clock, keepDays,
+    responses, clock, keepDays, isLeader: parts.isLeader,
     onPurged: () => jobs.ran("response_retention", true),
     onError(error) {
       jobs.ran("response_retention", false, "The last run failed.");

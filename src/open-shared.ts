@@ -10,10 +10,13 @@ import { SharedRateLimiter } from "./account/limits/shared-rate-limiter.ts";
 import type { RateCounters } from "./http/count-request.ts";
 import type { AnswerCache, KeptAnswer } from "./inference/surfaces/embeddings/answer-cache.ts";
 import { openAnswerCache } from "./inference/surfaces/embeddings/open-answer-cache.ts";
+import type { SmokePort } from "./insights/health/smoke-tests.ts";
 import type { UsageTables } from "./insights/usage-rollup.ts";
 import type { Clock } from "./platform/lib/clock.ts";
 import { randomBase62 } from "./platform/lib/ids.ts";
+import type { Claims } from "./platform/shared-state/claims.ts";
 import { SharedChannel } from "./platform/shared-state/shared-channel.ts";
+import { SharedClaims } from "./platform/shared-state/shared-claims.ts";
 import { SharedState } from "./platform/shared-state/shared-state.ts";
 import { SharedValues } from "./platform/shared-state/shared-values.ts";
 import type { Logger } from "./platform/telemetry/logger.ts";
@@ -23,11 +26,18 @@ import { restoreQuotas } from "./restore-quotas.ts";
 /** Bytes of answers that several gateways keep together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;
 
+/** What one of several gateways does alone, such as retention and a background response. */
+export interface SharedWork {
+  claims: Claims | undefined;
+  isLeader: (() => boolean) | undefined;
+}
+
 /** The server that several gateways share, and this one's place among them. */
 export interface Shared {
   nodeId: string;
   state: SharedState;
   channel: SharedChannel;
+  claims: SharedClaims;
   /** What is changed of workspaces, where other gateways have to hear of it. */
   changes?: SharedChanges;
 }
@@ -39,14 +49,48 @@ export interface Shared {
 export const hasSeveralGateways = ({ sharedUrl, storageUrl }: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
+/** What this gateway does alone of several on its database; nothing is said where there is only one. */
+export function shareWork(shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">): SharedWork {
+  if (shared === undefined || !hasSeveralGateways(settings)) return { claims: undefined, isLeader: undefined };
+  const { claims } = shared;
+  return { claims, isLeader: () => claims.isLeading };
+}
+
+/** Smoke tests that one of several gateways makes for all of them. */
+export const whileLeading = ({ providerIds, ask }: SmokePort, { isLeader }: SharedWork): SmokePort => ({
+  providerIds: () => (isLeader?.() === false ? [] : providerIds()), ask,
+});
+
+/** How often it is looked for jobs whose gateway died. */
+const takeUpEveryMs = 30_000;
+
+/** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
+export function takeUpWhatIsLeft(
+  { claims }: SharedWork, { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
+): () => void {
+  if (claims === undefined) return () => undefined;
+  const look = (): void => {
+    Promise.all(takeUp.map((each) => each()))
+      .catch((error: unknown) => logger.warn({ err: error }, "jobs of others could not be taken up yet"));
+  };
+  const timer = setInterval(look, takeUpEveryMs);
+  return () => clearInterval(timer);
+}
+
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
-export async function openShared({ sharedUrl: url }: { sharedUrl?: string | undefined }, logger: Logger): Promise<Shared | undefined> {
+export async function openShared(
+  { sharedUrl: url }: { sharedUrl?: string | undefined }, { logger, clock }: { logger: Logger; clock: Clock },
+): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
   const state = await SharedState.open({ url, logger });
   const nodeId = randomBase62(12);
   const channel = new SharedChannel({ url, shared: state, nodeId, logger });
   await channel.open();
-  return { nodeId, state, channel };
+  const claims = new SharedClaims({
+    shared: state, nodeId, clock, onError: (error) => logger.error({ err: error }, "what one gateway does alone could not be claimed"),
+  });
+  claims.start();
+  return { nodeId, state, channel, claims };
 }
 
 /**
@@ -75,7 +119,8 @@ export async function openCounters(shared: Shared | undefined, parts: {
 
 /** Lets what this gateway changes be in force in the others on its database, and the reverse. */
 export function shareChanges(
-  shared: Shared | undefined, account: Account, { logger, ...parts }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
+  shared: Shared | undefined, account: Account,
+  { logger, ...parts }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
 ): void {
   if (shared === undefined) return;
   shared.changes = openSharedChanges(account, {
@@ -87,6 +132,7 @@ export function shareChanges(
 /** Shares nothing any more; what was changed is told before. */
 export async function stopSharing(shared: Shared | undefined, { ledger }: Pick<Account, "ledger">): Promise<void> {
   ledger.stop();
+  shared?.claims.stop();
   await shared?.changes?.stop();
 }
 

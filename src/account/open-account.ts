@@ -52,6 +52,8 @@ export interface AccountOptions {
   plans: PlanCredits;
   /** Where several gateways on this database see what each of them holds; absent where there is only this one. */
   shared?: SharedState | undefined;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
   /** Told when what processes share of the ledger could not be kept up; it is made good later. */
   onLedgerError(error: unknown): void;
   /** Told when monthly credits could not be given or taken back; it is tried again. */
@@ -112,6 +114,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
   useWriter.start();
   const credits = openCredits({
     database: database.withTables(), commits, clock, ledger, plans: options.plans, onError: options.onCreditError,
+    isLeader: options.isLeader,
     workspaces: () => directory.allWorkspaces().filter(({ blocked }) => !blocked),
   });
   await credits.monthlyCredits.run();

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type { UpstreamClient } from "../inference/upstream/upstream-client.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { Clock } from "../platform/lib/clock.ts";
+import type { Claims } from "../platform/shared-state/claims.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 import type { ConverterPoolOptions } from "./converter/converter-pool.ts";
@@ -18,6 +19,8 @@ export interface Documents {
   jobs: DocumentJobs;
   /** Takes up the jobs that an earlier process has left. */
   start(): Promise<void>;
+  /** Takes up what another gateway has left that died. */
+  takeUp(): Promise<void>;
   /** Begins nothing more and lets go of who waits. */
   drain(): void;
   stop(): Promise<void>;
@@ -34,13 +37,17 @@ export interface DocumentParts {
   metrics: Metrics;
   /** Told of each deletion of old jobs, and whether it went well. */
   onRetention(ok: boolean): void;
+  /** What one of several gateways does alone; absent where there is only one. */
+  claims?: Claims | undefined;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
   /** Changes for tests. */
   converterPool?: Partial<ConverterPoolOptions> | undefined;
 }
 
 /** Builds what converts files here, and what has documents parsed by providers. Nothing is started. */
 export function openDocuments(
-  { database, upstream, catalog, ownKeyOf, clock, logger, metrics, onRetention, converterPool = {} }: DocumentParts,
+  { database, upstream, catalog, ownKeyOf, clock, logger, metrics, onRetention, claims, isLeader, converterPool = {} }: DocumentParts,
 ): Documents {
   const converter = new DocumentConverter({
     clock, pool: converterPool,
@@ -49,13 +56,13 @@ export function openDocuments(
       if (trouble !== undefined) logger.warn({ format, outcome, trouble }, "a file could not be converted");
     },
   });
-  const store = new DocumentJobStore(database);
+  const store = new DocumentJobStore(database, claims);
   const credentialOf = documentCredentialLookup({ catalog, ownKeyOf });
   const runner = new DocumentJobRunner({
     jobs: store, upstream, credentialOf, clock, onError: (error) => logger.error({ err: error }, "a document job could not be worked on"),
   });
   const retention = new DocumentJobRetention({
-    jobs: store, clock,
+    jobs: store, clock, isLeader,
     onPurged: () => onRetention(true),
     onError(error) {
       onRetention(false);
@@ -69,6 +76,7 @@ export function openDocuments(
       retention.start();
       await runner.start();
     },
+    takeUp: () => runner.start(),
     drain: () => runner.drain(),
     async stop() {
       converter.close();

@@ -14,6 +14,8 @@ export class Retention {
   private readonly options: {
     generations: GenerationStore; usage: UsageStore; jobs: JobRegistry; clock: Clock; keepDays: number;
     workspaceIds(): string[]; onError(error: unknown): void;
+    /** Where several gateways share the database, whether this one does what is done once. */
+    isLeader?: (() => boolean) | undefined;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
@@ -25,6 +27,7 @@ export class Retention {
   /** Purges every hour from now on; the first time after an hour, so that a start is not slowed. */
   start(): void {
     this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
       this.running = this.options.jobs.run("generation_retention", () => this.purge(), (error) => this.options.onError(error));
     }, hourMs);
   }

@@ -15,6 +15,8 @@ interface WatchOptions {
   runner: DeliveryRunner;
   spentBy: SpentBy;
   clock: Clock;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
 }
 
 /** Looks every minute at what was spent of each budget. Requests never wait for it, and it never refuses one. */
@@ -49,6 +51,7 @@ export class BudgetWatch {
   /** Runs every minute from now on; told how each run ended. */
   start(ended: (error: unknown) => void): void {
     this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
       this.running ??= this.run().then(() => ended(undefined), ended).finally(() => {
         this.running = undefined;
       });

@@ -17,6 +17,8 @@ const longestWaitMs = 6 * hourMs;
 export class KeyProber {
   private readonly parts: {
     directory: ProviderKeyDirectory; keys: ProviderKeys; probe: ProbeKey; clock: Clock; onError(error: unknown): void;
+    /** Where several gateways share the database, whether this one does what is done once. */
+    isLeader?: (() => boolean) | undefined;
   };
   private readonly waits = new Map<string, { sealed: string; dueMs: number; waitMs: number }>();
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -29,6 +31,7 @@ export class KeyProber {
   /** Asks about what is due every minute from now on. */
   start(): void {
     this.timer = setInterval(() => {
+      if (this.parts.isLeader?.() === false) return;
       this.running = this.running.then(() => this.probeDue());
     }, minuteMs);
   }

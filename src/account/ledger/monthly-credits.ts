@@ -18,6 +18,8 @@ export interface MonthlyCreditsOptions {
   workspaces(): readonly Workspace[];
   /** What comes with each plan, a month. */
   creditsOf(plan: PlanId): bigint;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
   onError(error: unknown): void;
 }
 
@@ -41,6 +43,7 @@ export class MonthlyCredits {
   /** Runs every minute from now on. */
   start(): void {
     this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
       this.running = this.running.then(() => this.run());
     }, minuteMs);
   }

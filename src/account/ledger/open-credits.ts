@@ -27,6 +27,8 @@ export function openCredits(options: {
   ledger: LedgerPort;
   plans: PlanCredits;
   workspaces(): readonly Workspace[];
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
   onError(error: unknown): void;
 }): Credits {
   const { database, commits, clock, ledger, plans } = options;

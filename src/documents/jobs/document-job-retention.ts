@@ -9,7 +9,11 @@ const deleteStepJobs = 20;
 
 /** Deletes document jobs a day after their end: nobody's documents are kept longer than needed. */
 export class DocumentJobRetention {
-  private readonly options: { jobs: DocumentJobStore; clock: Clock; onPurged(): void; onError(error: unknown): void };
+  private readonly options: {
+    jobs: DocumentJobStore; clock: Clock; onPurged(): void; onError(error: unknown): void;
+    /** Where several gateways share the database, whether this one does what is done once. */
+    isLeader?: (() => boolean) | undefined;
+  };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 
@@ -20,6 +24,7 @@ export class DocumentJobRetention {
   /** Purges every hour from now on. */
   start(): void {
     this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
       this.running = this.purge().then(() => this.options.onPurged(), (error: unknown) => this.options.onError(error));
     }, hourMs);
   }

@@ -50,7 +50,7 @@ export class DocumentJobRunner {
     this.options = options;
   }
 
-  /** Takes up what earlier processes have left. */
+  /** Takes up what other processes have left. */
   async start(): Promise<void> {
     for (const { id, workspaceId } of await this.options.jobs.recover()) this.enqueue(id, workspaceId);
   }
@@ -113,6 +113,7 @@ export class DocumentJobRunner {
     }).finally(() => {
       this.working.delete(work);
       this.active.delete(job.id);
+      this.options.jobs.letGo(job.id);
       job.wake();
       this.fill();
     });

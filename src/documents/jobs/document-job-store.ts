@@ -1,4 +1,5 @@
 import { sql, type Kysely } from "kysely";
+import type { Claims } from "../../platform/shared-state/claims.ts";
 import type { DocumentJob, DocumentJobStatus, NewDocumentJob, ParseFailure } from "./document-job.ts";
 
 /** The table of document jobs. */
@@ -40,12 +41,17 @@ type Head = Pick<DocumentJobTables["document_jobs"], (typeof headColumns)[number
 /** The condition of the partial index, in its very words. */
 const underWay = sql<boolean>`status in ('queued', 'running')`;
 
+const claimOf = (id: string): string => `document:${id}`;
+
 /** Document jobs at rest. What callers ask for is looked up within their workspace. */
 export class DocumentJobStore {
   private readonly database: Kysely<DocumentJobTables>;
+  private readonly claims: Claims | undefined;
 
-  constructor(database: Kysely<DocumentJobTables>) {
+  /** With claims, jobs of other gateways that live are left alone. */
+  constructor(database: Kysely<DocumentJobTables>, claims?: Claims) {
     this.database = database;
+    this.claims = claims;
   }
 
   /** Keeps a queued job; false when the workspace has used its key before. */
@@ -78,13 +84,34 @@ export class DocumentJobStore {
 
   /** Ids and workspaces of all jobs under way, oldest first; those that an earlier process was working on are queued again. */
   async recover(): Promise<{ id: string; workspaceId: string }[]> {
-    await this.database.updateTable("document_jobs").set({ status: "queued" }).where("status", "=", "running").execute();
-    const rows = await this.database.selectFrom("document_jobs").select(["id", "workspace_id"]).where(underWay).orderBy("id").execute();
-    return rows.map((row) => ({ id: row.id, workspaceId: row.workspace_id }));
+    const rows = await this.database.selectFrom("document_jobs").select(["id", "workspace_id", "status"])
+      .where(underWay).orderBy("id").execute();
+    const open: { id: string; workspaceId: string }[] = [];
+    for (const { id, workspace_id: workspaceId, status } of rows) {
+      if (status === "running") {
+        if (!await this.isLeftBehind(id)) continue;
+        await this.database.updateTable("document_jobs").set({ status: "queued" })
+          .where("id", "=", id).where("status", "=", "running").execute();
+      }
+      open.push({ id, workspaceId });
+    }
+    return open;
   }
 
-  /** Marks a job under way as running; undefined when it has ended or is gone. */
+  /** Whether nobody works on a job that is running. */
+  private async isLeftBehind(id: string): Promise<boolean> {
+    if (this.claims === undefined) return true;
+    return !this.claims.holds(claimOf(id)) && await this.claims.take(claimOf(id));
+  }
+
+  /** Lets other gateways have a job. */
+  letGo(id: string): void {
+    this.claims?.release(claimOf(id));
+  }
+
+  /** Marks a job under way as running; undefined when it has ended or is gone, or another gateway has it. */
   async take(id: string): Promise<TakenJob | undefined> {
+    if (this.claims !== undefined && !await this.claims.take(claimOf(id))) return undefined;
     const row = await this.database.updateTable("document_jobs").set({ status: "running" }).where("id", "=", id).where(underWay)
       .returning(["workspace_id", "created_at_ms", "body"]).executeTakeFirst();
     return row === undefined ? undefined : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };

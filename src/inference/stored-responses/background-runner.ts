@@ -54,9 +54,9 @@ export class BackgroundRunner {
     this.options = options;
   }
 
-  /** Takes up what earlier processes have left: queued jobs, and those that were in progress from their beginning. */
+  /** Takes up what other processes have left: queued jobs, and those that were in progress from their beginning. */
   async start(): Promise<void> {
-    for (const id of await this.options.jobs.recover()) this.enqueue(id);
+    for (const id of await this.options.jobs.recover()) if (!this.active.has(id)) this.enqueue(id);
   }
 
   /** Keeps a queued response and runs it when its turn has come. Resolves when it is durable. */
@@ -112,6 +112,7 @@ export class BackgroundRunner {
       const work = this.work(job).catch(this.options.onError).finally(() => {
         this.running.delete(job);
         this.forget(job);
+        this.options.jobs.letGo(job.id);
         this.fill();
       });
       this.running.set(job, work);
@@ -125,20 +126,25 @@ export class BackgroundRunner {
 
   private async work(job: ActiveJob): Promise<void> {
     this.storeWhileRunning(job);
-    const failure = await this.attempt(job).then(() => undefined, (error: unknown) => error ?? new Error("the run was rejected"));
+    let isOurs = true;
+    const failure = await this.attempt(job).then((wasTaken) => {
+      isOurs = wasTaken;
+    }, (error: unknown) => error ?? new Error("the run was rejected"));
     job.markRunEnded();
-    await this.conclude(job, failure);
+    if (isOurs || job.signal.aborted) await this.conclude(job, failure);
   }
 
-  /** Runs a job; rejects with what it fails with. */
-  private async attempt(job: ActiveJob): Promise<void> {
+  /** Runs a job; rejects with what it fails with, and tells whether the job was there to be taken. */
+  private async attempt(job: ActiveJob): Promise<boolean> {
     const { jobs, run, callerOf } = this.options;
     const stored = await this.insist(() => jobs.take(job.id));
-    if (stored === undefined || job.signal.aborted) return;
+    if (stored === undefined) return false;
+    if (job.signal.aborted) return true;
     const caller = callerOf(stored.keyId);
     if (caller === undefined) throw keyGone();
     const { createdAtMs, requestText } = stored;
     await run({ responseId: job.id, createdAtMs, caller, requestText }, job, job.signal);
+    return true;
   }
 
   /** Stores events in batches while they come. */

@@ -1,4 +1,5 @@
 import { sql, type Kysely } from "kysely";
+import type { Claims } from "../../platform/shared-state/claims.ts";
 import type { ResponseEvent } from "./response-event.ts";
 import { itemRows, type ResponseTables } from "./response-rows.ts";
 import type { EndedStatus, ResponseRecord } from "./stored-response.ts";
@@ -31,9 +32,12 @@ type PackedEvents = [sequenceNumber: number, name: string, data: string][];
 /** Background responses under way, and their events. The runner alone changes them. */
 export class JobStore {
   private readonly database: Kysely<ResponseTables>;
+  private readonly claims: Claims | undefined;
 
-  constructor(database: Kysely<ResponseTables>) {
+  /** With claims, jobs of other gateways that live are left alone. */
+  constructor(database: Kysely<ResponseTables>, claims?: Claims) {
     this.database = database;
+    this.claims = claims;
   }
 
   /**
@@ -41,15 +45,27 @@ export class JobStore {
    * queued jobs, oldest first.
    */
   async recover(): Promise<string[]> {
-    return this.database.transaction().execute(async (transaction) => {
-      const jobs = await transaction.selectFrom("stored_responses").select(["id", "status"]).where(underWay).orderBy("id").execute();
-      for (const { id } of jobs.filter(({ status }) => status === "in_progress")) await putBack(transaction, id);
-      return jobs.map(({ id }) => id);
-    });
+    const jobs = await this.database.selectFrom("stored_responses").select(["id", "status"]).where(underWay).orderBy("id").execute();
+    const open: string[] = [];
+    for (const { id, status } of jobs) {
+      if (status === "in_progress") {
+        if (!await this.isLeftBehind(id)) continue;
+        await this.requeue(id);
+      }
+      open.push(id);
+    }
+    return open;
   }
 
-  /** Marks a queued job as in progress; undefined when it is not queued any more. */
+  /** Whether nobody works on a job that is in progress. */
+  private async isLeftBehind(id: string): Promise<boolean> {
+    if (this.claims === undefined) return true;
+    return !this.claims.holds(claimOf(id)) && await this.claims.take(claimOf(id));
+  }
+
+  /** Marks a queued job as in progress; undefined when it is not queued any more, or another gateway has it. */
   async take(id: string): Promise<StoredJob | undefined> {
+    if (this.claims !== undefined && !await this.claims.take(claimOf(id))) return undefined;
     const row = await this.database.updateTable("stored_responses").set({ status: "in_progress" })
       .where("id", "=", id).where("status", "=", "queued")
       .returning(["key_id", "created_at_ms", "request"]).executeTakeFirst();
@@ -59,6 +75,12 @@ export class JobStore {
   /** Puts a job that is in progress back in the queue, without its events. */
   async requeue(id: string): Promise<void> {
     await this.database.transaction().execute((transaction) => putBack(transaction, id));
+    this.claims?.release(claimOf(id));
+  }
+
+  /** Lets other gateways have a job. */
+  letGo(id: string): void {
+    this.claims?.release(claimOf(id));
   }
 
   /** The record of a job that is under way; undefined when it has ended or is gone. */
@@ -102,6 +124,8 @@ export class JobStore {
       .map(([number, name, data]) => ({ sequenceNumber: number, name, data }));
   }
 }
+
+const claimOf = (id: string): string => `response:${id}`;
 
 async function putBack(database: Kysely<ResponseTables>, id: string): Promise<void> {
   await database.deleteFrom("stored_response_events").where("response_id", "=", id).execute();

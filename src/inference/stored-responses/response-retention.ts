@@ -10,6 +10,8 @@ export class ResponseRetention {
     responses: ResponseStore; clock: Clock; keepDays: number; onError(error: unknown): void;
     /** Told of each purge that went well. */
     onPurged?(): void;
+    /** Where several gateways share the database, whether this one does what is done once. */
+    isLeader?: (() => boolean) | undefined;
   };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
@@ -21,6 +23,7 @@ export class ResponseRetention {
   /** Purges every hour from now on; the first time after an hour, so that a start is not slowed. */
   start(): void {
     this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
       this.running = this.purge().then(() => this.options.onPurged?.(), (error: unknown) => this.options.onError(error));
     }, hourMs);
   }

@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)("changes at one of two gateways", () => {
       until(async () => (await statusAt(gateway, key)) === 401, { patienceMs, what: "401 at both" }))));
   }, 60_000);
 
-  test("while the server is away, changes reach the other through the database; paid requests wait, nothing has to be restarted", async () => {
+  test("while the server is away, changes go through the database and paid requests are refused; nothing has to be restarted", async () => {
     const { key, hash } = await createKey([here, there], {});
     await nodes.redis.kill();
     await until(async () => (await statusAt(there, key)) === 503, { patienceMs, what: "503 without the server" });

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { freshRedis, hasRedis } from "../../../test/support/redis.ts";
+import { silentLogger } from "../../../test/support/silent-logger.ts";
+import { claimMs, SharedClaims } from "./shared-claims.ts";
+import { SharedStateAwayError } from "./shared-state-error.ts";
+import { SharedState } from "./shared-state.ts";
+
+describe.skipIf(!hasRedis)("claims of two gateways (on Valkey)", () => {
+  let shared: SharedState;
+  beforeAll(async () => {
+    shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+  });
+  afterAll(() => shared.close());
+
+  const claimsOf = (nodeId: string, clock = new FakeClock(), server: Pick<SharedState, "run"> = shared): SharedClaims =>
+    new SharedClaims({ shared: server, nodeId, clock, onError: (error) => { throw error; } });
+
+  test("what one has the other does not get until it lets go, and asking again is no harm", async () => {
+    const [one, other] = [claimsOf("one"), claimsOf("other")];
+    expect([await one.take("a"), await other.take("a"), await one.take("a"), await other.take("b")]).toEqual([true, false, true, true]);
+    expect([one.holds("a"), other.holds("a"), other.holds("b")]).toEqual([true, false, true]);
+    one.release("a");
+    expect([one.holds("a"), await other.take("a")]).toEqual([false, true]);
+  });
+
+  test("of two one leads, and the other as soon as it has stopped", async () => {
+    const [one, other] = [claimsOf("first"), claimsOf("second")];
+    await one.renew();
+    await other.renew();
+    expect([one.isLeading, other.isLeading]).toEqual([true, false]);
+    one.stop();
+    await other.renew();
+    expect([one.isLeading, other.isLeading]).toEqual([false, true]);
+  });
+
+  test("who cannot reach the server holds nothing any more when the others may have it", async () => {
+    const clock = new FakeClock();
+    let isAway = false;
+    const server: Pick<SharedState, "run"> = {
+      run: (...call) => (isAway ? Promise.reject(new SharedStateAwayError("away")) : shared.run(...call)),
+    };
+    const claims = claimsOf("cut off", clock, server);
+    expect(await claims.take("c")).toBe(true);
+    isAway = true;
+    clock.advance(claimMs - 1);
+    await claims.renew();
+    expect(claims.holds("c")).toBe(true);
+    clock.advance(1);
+    expect(claims.holds("c")).toBe(false);
+    await expect(claims.take("c")).rejects.toThrow("away");
+  });
+});

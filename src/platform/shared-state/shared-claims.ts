@@ -1,0 +1,87 @@
+import type { Clock } from "../lib/clock.ts";
+import type { Claims } from "./claims.ts";
+import type { SharedScript, SharedState } from "./shared-state.ts";
+import { SharedStateAwayError } from "./shared-state-error.ts";
+
+/** How long a claim outlives its gateway. */
+export const claimMs = 15_000;
+
+/** Values: who claims, for how many milliseconds. */
+const takeScript: SharedScript = {
+  name: "switchyardClaim",
+  lua: `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+};
+
+/** Values: who lets go. */
+const releaseScript: SharedScript = {
+  name: "switchyardRelease",
+  lua: "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end\nreturn 0",
+};
+
+/** The name of the claim to what is done once over all gateways, such as retention. */
+const leading = "leading";
+
+/** Claims on the shared server. One that could not be renewed for as long as it lasts is lost. */
+export class SharedClaims implements Claims {
+  private readonly shared: Pick<SharedState, "run">;
+  private readonly nodeId: string;
+  private readonly clock: Clock;
+  private readonly onError: (error: unknown) => void;
+  /** Until when each claim is certain, in monotonic time. */
+  private readonly untilMs = new Map<string, number>();
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: { shared: Pick<SharedState, "run">; nodeId: string; clock: Clock; onError(error: unknown): void }) {
+    this.shared = options.shared;
+    this.nodeId = options.nodeId;
+    this.clock = options.clock;
+    this.onError = options.onError;
+  }
+
+  /** Renews what is claimed, and claims to lead, from now on. */
+  start(): void {
+    void this.renew();
+    this.timer = setInterval(() => void this.renew(), claimMs / 3);
+  }
+
+  /** Lets go of everything. */
+  stop(): void {
+    clearInterval(this.timer);
+    for (const name of this.untilMs.keys()) this.release(name);
+  }
+
+  /** Whether this gateway does what is done once over all of them. */
+  get isLeading(): boolean {
+    return this.holds(leading);
+  }
+
+  async take(name: string): Promise<boolean> {
+    const askedMs = this.clock.monotonicMs();
+    const isTaken = await this.shared.run(takeScript, { keys: [`claim:${name}`], values: [this.nodeId, claimMs] }) === 1;
+    if (isTaken) this.untilMs.set(name, askedMs + claimMs);
+    else this.untilMs.delete(name);
+    return isTaken;
+  }
+
+  holds(name: string): boolean {
+    return (this.untilMs.get(name) ?? 0) > this.clock.monotonicMs();
+  }
+
+  release(name: string): void {
+    if (!this.untilMs.delete(name)) return;
+    this.shared.run(releaseScript, { keys: [`claim:${name}`], values: [this.nodeId] }).catch((error: unknown) => this.tell(error));
+  }
+
+  /** Renews everything once; who leads no more may lead again. */
+  async renew(): Promise<void> {
+    await Promise.all([leading, ...this.untilMs.keys()].map((name) => this.take(name).catch((error: unknown) => this.tell(error))));
+  }
+
+  private tell(error: unknown): void {
+    if (!(error instanceof SharedStateAwayError)) this.onError(error);
+  }
+}
