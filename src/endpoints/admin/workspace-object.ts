@@ -13,7 +13,10 @@ export const adminWorkspaceSchema = z.object({
 });
 
 /** The record of a workspace with its balances. */
-export function adminWorkspace(workspace: Workspace, { ledger }: Pick<Dependencies, "ledger">): z.infer<typeof adminWorkspaceSchema> {
+export async function adminWorkspace(
+  workspace: Workspace, { ledger }: Pick<Dependencies, "ledger">,
+): Promise<z.infer<typeof adminWorkspaceSchema>> {
+  await ledger.refresh(workspace.id);
   const account = ledger.book.workspace(workspace.id);
   return {
     id: workspace.id, object: "workspace", name: workspace.name, plan: workspace.plan, blocked: workspace.blocked === true,

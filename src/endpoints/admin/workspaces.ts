@@ -30,10 +30,12 @@ export const listAllWorkspaces = defineEndpoint<Dependencies>({
   description: "The newest first. search is part of a name, or an id.",
   query: z.object({ ...pageParameters, search: z.string().optional(), plan: z.enum(planIds).optional(), blocked: truthParameter }),
   response: pageSchema(adminWorkspaceSchema),
-  handle(context, deps) {
+  async handle(context, deps) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
-    const page = found.slice(query.offset, query.offset + query.limit).map((workspace) => adminWorkspace(workspace, deps));
+    const page = await Promise.all(
+      found.slice(query.offset, query.offset + query.limit).map((workspace) => adminWorkspace(workspace, deps)),
+    );
     return context.json(pageObject(page, { total: found.length, offset: query.offset }));
   },
 });
@@ -53,7 +55,7 @@ export const getWorkspace = defineEndpoint<Dependencies>({
       deps.managementKeys.list(id, { includeInvalid: false, nowMs: deps.clock.nowMs() }),
     ]);
     return context.json({
-      ...adminWorkspace(workspace, deps), llm_keys: llmKeys.length, management_keys: managementKeys.length,
+      ...await adminWorkspace(workspace, deps), llm_keys: llmKeys.length, management_keys: managementKeys.length,
       members: organizationId === undefined ? Number(workspace.ownerUserId !== undefined) : members.get(organizationId) ?? 0,
     });
   },
@@ -75,6 +77,6 @@ export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof ch
   body: changeSchema,
   response: adminWorkspaceSchema,
   async handle(context, deps) {
-    return context.json(adminWorkspace(await deps.workspaceEditor.change(context.param("id"), context.body), deps));
+    return context.json(await adminWorkspace(await deps.workspaceEditor.change(context.param("id"), context.body), deps));
   },
 });
