@@ -23,7 +23,11 @@ interface Operation {
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /** POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason. */
-const withoutBody = ["post /responses/{id}/cancel", "post /keys/{hash}/rotate", "post /api/auth/sign-out"];
+const withoutBody = [
+  "post /responses/{id}/cancel", "post /keys/{hash}/rotate", "post /budgets/{id}/rotate-secret",
+  "post /api/auth/sign-out", "post /api/auth/send-verification-email",
+  "post /admin/upstreams/{id}/clear", "post /admin/users/{id}/password-reset",
+];
 const sendsBody = (called: string): boolean =>
   ["delete /management-keys/{id}", "delete /security/ip-allowlist/{id}"].includes(called) ||
   (/^(?:post|patch) /.test(called) && !withoutBody.includes(called));
