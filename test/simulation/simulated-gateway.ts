@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/account/ledger/account-book.ts";
 import { Ledger } from "../../src/account/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
-import { withInsights } from "../../src/build-insights.ts";
+import { withInsights } from "../../src/app/build-insights.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import type { InferenceDependencies } from "../../src/inference/dependencies.ts";
 import { execute } from "../../src/inference/execute.ts";

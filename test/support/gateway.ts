@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AppTools } from "../../src/app-tools.ts";
-import { createApp, type App } from "../../src/app.ts";
-import type { AppSettings } from "../../src/app-settings.ts";
+import type { AppTools } from "../../src/app/app-tools.ts";
+import { createApp, type App } from "../../src/app/create-app.ts";
+import type { AppSettings } from "../../src/app/app-settings.ts";
 import { listen } from "../../src/http/listen.ts";
 import { configuredProviderSchema, type ConfiguredProvider } from "../../src/inference/catalog/configured-provider.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";

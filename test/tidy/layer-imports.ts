@@ -54,7 +54,7 @@ const dataFiles = /(?:^package|\.)\.?json$/;
 /** The room that a file of the program stands in. */
 export function roomOf(path: string): string {
   const [, room = "", inner = "", ...rest] = path.split("/");
-  if (inner === "") return room === "main.ts" ? "main" : "app";
+  if (inner === "") return "main";
   const divided = room === "inference" || room === "platform";
   return divided && rest.length > 0 ? `${room}/${inner}` : room;
 }

@@ -16,7 +16,7 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ["layer imports", { "src/inference/canonical/a.ts": 'import "zod";' }, ["may not use the package zod"]],
   ["layer imports", { "src/inference/dialects/x/a.ts": 'import "node:fs";' }, ["may not use the package node:fs"]],
   ["layer imports", { "src/inference/dialects/x/a.ts": 'import { b } from "../../upstream/b.ts";' }, ["may not know inference/upstream"]],
-  ["layer imports", { "src/app.ts": 'import "../test/support/gateway.ts";' }, ["the program may not know test/support/gateway.ts"]],
+  ["layer imports", { "src/app/create-app.ts": 'import "../../test/support/gateway.ts";' }, ["the program may not know test/support/gateway.ts"]],
   ["layer imports", { "src/shop/a.ts": 'import "../http/b.ts";' }, ["the room shop is not in the table"]],
   ["layer imports", { "src/account/a.test.ts": 'import "../http/b.ts";' }, []],
   ["dialects and providers stand alone", { "src/inference/dialects/x/a.ts": 'import "../y/b.ts";' }, ["imports its neighbour"]],

@@ -1,6 +1,6 @@
 import { testManagementKey } from "../../support/gateway.ts";
-import type { AppSettings } from "../../../src/app-settings.ts";
-import type { AppTools } from "../../../src/app-tools.ts";
+import type { AppSettings } from "../../../src/app/app-settings.ts";
+import type { AppTools } from "../../../src/app/app-tools.ts";
 import { textAt } from "../api/at.ts";
 import { startPeopled, type Browser, type PeopledGateway } from "../api/people-browser.ts";
 

@@ -1,4 +1,4 @@
-import type { AppSettings } from "../../../../src/app-settings.ts";
+import type { AppSettings } from "../../../../src/app/app-settings.ts";
 import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";

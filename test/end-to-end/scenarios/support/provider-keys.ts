@@ -1,5 +1,5 @@
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
-import type { AppTools } from "../../../../src/app-tools.ts";
+import type { AppTools } from "../../../../src/app/app-tools.ts";
 import type { LlmKey } from "../../../../src/account/keys/llm-key.ts";
 import { provider, startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../../support/upstream/fault-upstream.ts";

@@ -1,9 +1,9 @@
 import type { Kysely } from "kysely";
-import type { CredentialDirectory } from "./account/keys/credential-directory.ts";
-import type { PastRequests } from "./account/limits/request-limits.ts";
-import type { RateCounters } from "./http/count-request.ts";
-import type { UsageTables } from "./insights/usage-rollup.ts";
-import { hourMs, type Clock } from "./platform/lib/clock.ts";
+import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { PastRequests } from "../account/limits/request-limits.ts";
+import type { RateCounters } from "../http/count-request.ts";
+import type { UsageTables } from "../insights/usage-rollup.ts";
+import { hourMs, type Clock } from "../platform/lib/clock.ts";
 
 /** Workspaces that one query asks for: below what either database binds. */
 const workspacesPerQuery = 500;

@@ -1,12 +1,12 @@
-import type { MasterSecrets } from "./account/byok/open-byok.ts";
-import type { BootstrapSettings } from "./account/bootstrap.ts";
-import type { PaymentSettings } from "./account/payments/payment-settings.ts";
-import type { MailSettings } from "./account/notify/mailer.ts";
-import type { PeopleSettings } from "./account/people/open-people.ts";
-import type { TrustedProxies } from "./http/client-address.ts";
-import type { DisconnectPolicy } from "./inference/dependencies.ts";
+import type { MasterSecrets } from "../account/byok/open-byok.ts";
+import type { BootstrapSettings } from "../account/bootstrap.ts";
+import type { PaymentSettings } from "../account/payments/payment-settings.ts";
+import type { MailSettings } from "../account/notify/mailer.ts";
+import type { PeopleSettings } from "../account/people/open-people.ts";
+import type { TrustedProxies } from "../http/client-address.ts";
+import type { DisconnectPolicy } from "../inference/dependencies.ts";
 import type { CatalogSources } from "./live-catalog.ts";
-import type { Durability } from "./platform/storage/storage.ts";
+import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {

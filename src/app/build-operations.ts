@@ -1,13 +1,13 @@
 import type { AppSettings } from "./app-settings.ts";
-import type { Dependencies, Operations } from "./endpoints/dependencies.ts";
-import { endpoints } from "./endpoints/index.ts";
-import { docsPage } from "./http/docs-page.ts";
-import type { Endpoint } from "./http/endpoint.ts";
-import { openApiDocument } from "./http/open-api.ts";
-import type { CatalogSnapshot } from "./inference/catalog/model.ts";
-import { isServable } from "./inference/upstream-targets.ts";
-import type { Storage } from "./platform/storage/storage.ts";
-import type { Metrics } from "./platform/telemetry/metrics.ts";
+import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
+import { endpoints } from "../endpoints/index.ts";
+import { docsPage } from "../http/docs-page.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { openApiDocument } from "../http/open-api.ts";
+import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import { isServable } from "../inference/upstream-targets.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { Metrics } from "../platform/telemetry/metrics.ts";
 
 /** Builds what operational endpoints tell. */
 export function buildOperations(

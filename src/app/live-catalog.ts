@@ -1,16 +1,16 @@
 import { ZodError, z } from "zod";
-import { buildCatalog, type CatalogOptions } from "./inference/catalog/build-catalog.ts";
-import { readBundledFacts, readFacts } from "./inference/catalog/bundled-facts.ts";
-import { compareCatalogs, type CatalogChange } from "./inference/catalog/catalog-change.ts";
-import type { CatalogFacts } from "./inference/catalog/catalog-facts.ts";
-import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
-import type { CatalogSnapshot } from "./inference/catalog/model.ts";
-import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
-import type { ConfiguredRouters } from "./inference/catalog/router-models.ts";
-import { sandboxProvider } from "./inference/sandbox/sandbox-models.ts";
-import { startSandbox, type Sandbox } from "./inference/sandbox/sandbox.ts";
-import { ConfigurationError } from "./platform/config/configuration-error.ts";
-import type { Clock } from "./platform/lib/clock.ts";
+import { buildCatalog, type CatalogOptions } from "../inference/catalog/build-catalog.ts";
+import { readBundledFacts, readFacts } from "../inference/catalog/bundled-facts.ts";
+import { compareCatalogs, type CatalogChange } from "../inference/catalog/catalog-change.ts";
+import type { CatalogFacts } from "../inference/catalog/catalog-facts.ts";
+import type { ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
+import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import { hasPlatformCredential } from "../inference/catalog/reachability.ts";
+import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
+import { sandboxProvider } from "../inference/sandbox/sandbox-models.ts";
+import { startSandbox, type Sandbox } from "../inference/sandbox/sandbox.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import type { Clock } from "../platform/lib/clock.ts";
 
 /** What the operator says of models; read again on every refresh. */
 export interface CatalogSources {

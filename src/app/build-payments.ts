@@ -1,11 +1,11 @@
-import type { Account } from "./account/open-account.ts";
-import { openPayments, type Payments } from "./account/payments/open-payments.ts";
-import type { PaymentTables } from "./account/payments/payment-tables.ts";
+import type { Account } from "../account/open-account.ts";
+import { openPayments, type Payments } from "../account/payments/open-payments.ts";
+import type { PaymentTables } from "../account/payments/payment-tables.ts";
 import type { AppSettings } from "./app-settings.ts";
-import type { Insights } from "./insights/open-insights.ts";
-import type { Clock } from "./platform/lib/clock.ts";
-import type { Storage } from "./platform/storage/storage.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
+import type { Insights } from "../insights/open-insights.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Card payments; undefined, with nothing loaded, where no key for Stripe is configured. */
 export function buildPayments(

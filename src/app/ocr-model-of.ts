@@ -1,6 +1,6 @@
-import type { CatalogModel, CatalogSnapshot } from "./inference/catalog/model.ts";
-import { findModel } from "./inference/routing/resolve-models.ts";
-import { ConfigurationError } from "./platform/config/configuration-error.ts";
+import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
+import { findModel } from "../inference/routing/resolve-models.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
 
 /** The catalog's id of the model that `ocr.model` of switchyard.yaml names. Throws `ConfigurationError` for one that cannot read pages. */
 export function ocrModelOf(id: string | undefined, catalog: CatalogSnapshot): string | undefined {

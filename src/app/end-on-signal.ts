@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Server } from "bun";
-import type { App } from "./app.ts";
-import { announceClosing } from "./http/announce-closing.ts";
-import { systemClock } from "./platform/lib/clock.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
+import type { App } from "./create-app.ts";
+import { announceClosing } from "../http/announce-closing.ts";
+import { systemClock } from "../platform/lib/clock.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** How long requests that are under way may take to finish after SIGTERM. */
 const drainGraceMs = 30_000;

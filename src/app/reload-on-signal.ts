@@ -1,7 +1,7 @@
-import type { App } from "./app.ts";
+import type { App } from "./create-app.ts";
 import type { CatalogSources } from "./live-catalog.ts";
-import { ConfigurationError } from "./platform/config/configuration-error.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 
 /**
  * Refreshes the catalog on SIGHUP from what the configuration says by then; one that cannot be used changes nothing.

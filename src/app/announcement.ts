@@ -1,4 +1,4 @@
-import { brand } from "./platform/lib/brand.ts";
+import { brand } from "../platform/lib/brand.ts";
 
 /** What the terminal shows before the ready line. The key is shown on the first start only, the link until it was used. */
 export function announcement(facts: {

@@ -1,11 +1,11 @@
-import type { InferenceObserver, RequestTiming } from "./inference/observer.ts";
-import type { AttemptRecord, GenerationRecord } from "./insights/generation-record.ts";
-import type { Clock } from "./platform/lib/clock.ts";
-import { GatewayError } from "./platform/lib/errors.ts";
-import { genAi } from "./platform/telemetry/gen-ai-attributes.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
-import type { FinishedInference, Metrics, Outcome } from "./platform/telemetry/metrics.ts";
-import type { TracedAttempt, TracedInference, Tracing } from "./platform/telemetry/tracing.ts";
+import type { InferenceObserver, RequestTiming } from "../inference/observer.ts";
+import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { genAi } from "../platform/telemetry/gen-ai-attributes.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
+import type { TracedAttempt, TracedInference, Tracing } from "../platform/telemetry/tracing.ts";
 
 interface Telemetry {
   logger: Logger;

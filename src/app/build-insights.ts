@@ -1,16 +1,16 @@
 import type { Kysely } from "kysely";
 import type { AppSettings } from "./app-settings.ts";
-import type { CatalogSnapshot } from "./inference/catalog/model.ts";
-import { providerLogoPath } from "./inference/catalog/provider-logo.ts";
-import type { InferenceObserver } from "./inference/observer.ts";
-import { isServable } from "./inference/upstream-targets.ts";
-import { openInsights, type Insights, type InsightTables } from "./insights/open-insights.ts";
-import type { RoutedProvider } from "./insights/health/service-components.ts";
-import type { SmokePort } from "./insights/health/smoke-tests.ts";
-import type { Clock } from "./platform/lib/clock.ts";
-import { nanoFromUsd } from "./platform/lib/money.ts";
-import type { Storage } from "./platform/storage/storage.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
+import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import { providerLogoPath } from "../inference/catalog/provider-logo.ts";
+import type { InferenceObserver } from "../inference/observer.ts";
+import { isServable } from "../inference/upstream-targets.ts";
+import { openInsights, type Insights, type InsightTables } from "../insights/open-insights.ts";
+import type { RoutedProvider } from "../insights/health/service-components.ts";
+import type { SmokePort } from "../insights/health/smoke-tests.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import { nanoFromUsd } from "../platform/lib/money.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Codes with which requests end that were settled all the same, and so are counted already. */
 const settledCodes: ReadonlySet<string> = new Set(["client_closed_request", "max_tokens_too_small"]);

@@ -1,22 +1,22 @@
 import type { AppTools } from "./app-tools.ts";
-import type { LedgerPort } from "./account/ledger/ledger-port.ts";
-import type { ProviderKeys } from "./account/byok/provider-keys.ts";
-import type { Security } from "./account/security/open-security.ts";
+import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { ProviderKeys } from "../account/byok/provider-keys.ts";
+import type { Security } from "../account/security/open-security.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { withInsights } from "./build-insights.ts";
-import type { CatalogSnapshot } from "./inference/catalog/model.ts";
-import type { InferenceDependencies } from "./inference/dependencies.ts";
-import { CallSignatures } from "./inference/interpret/call-signatures.ts";
-import { OpenedRoutes } from "./inference/opened-routes.ts";
-import { KeepAliveTicker } from "./inference/keep-alive.ts";
-import { HealthWindows } from "./inference/routing/health-windows.ts";
-import { StickySessions } from "./inference/routing/sticky-sessions.ts";
-import { createTargetLookup, isServable } from "./inference/upstream-targets.ts";
-import { UpstreamClient } from "./inference/upstream/upstream-client.ts";
-import type { Insights } from "./insights/open-insights.ts";
+import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import type { InferenceDependencies } from "../inference/dependencies.ts";
+import { CallSignatures } from "../inference/interpret/call-signatures.ts";
+import { OpenedRoutes } from "../inference/opened-routes.ts";
+import { KeepAliveTicker } from "../inference/keep-alive.ts";
+import { HealthWindows } from "../inference/routing/health-windows.ts";
+import { StickySessions } from "../inference/routing/sticky-sessions.ts";
+import { createTargetLookup, isServable } from "../inference/upstream-targets.ts";
+import { UpstreamClient } from "../inference/upstream/upstream-client.ts";
+import type { Insights } from "../insights/open-insights.ts";
 import { observeInference } from "./observe.ts";
-import { type Clock } from "./platform/lib/clock.ts";
-import type { CommitQueue } from "./platform/storage/commit-queue.ts";
+import { type Clock } from "../platform/lib/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 
 /** Builds what serving a request needs. */
 export function buildInference(

@@ -1,11 +1,11 @@
-import { type ProbeKey } from "./account/byok/key-prober.ts";
-import type { ConverterPoolOptions } from "./documents/converter/converter-pool.ts";
-import type { RunBackground } from "./inference/stored-responses/background-job.ts";
-import type { SmokePort } from "./insights/health/smoke-tests.ts";
-import { type Clock } from "./platform/lib/clock.ts";
-import type { Logger } from "./platform/telemetry/logger.ts";
-import type { Metrics } from "./platform/telemetry/metrics.ts";
-import type { Tracing } from "./platform/telemetry/tracing.ts";
+import { type ProbeKey } from "../account/byok/key-prober.ts";
+import type { ConverterPoolOptions } from "../documents/converter/converter-pool.ts";
+import type { RunBackground } from "../inference/stored-responses/background-job.ts";
+import type { SmokePort } from "../insights/health/smoke-tests.ts";
+import { type Clock } from "../platform/lib/clock.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { Metrics } from "../platform/telemetry/metrics.ts";
+import type { Tracing } from "../platform/telemetry/tracing.ts";
 
 /** Tools that outlive the app's own parts and are given to it. */
 export interface AppTools {
