@@ -9,7 +9,7 @@ import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { decodeItem } from "./decode-output.ts";
 import { decodeFinish } from "./finish-fields.ts";
-import { decodeTokens } from "./log-probability-fields.ts";
+import { decodeTokens } from "../openai-token-fields.ts";
 import { readReportedError } from "./read-error.ts";
 
 /** A response from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */

@@ -2,7 +2,7 @@ import type { Annotation } from "../../canonical/content.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { TokenLogProbability } from "../../canonical/log-probability.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
-import { encodeTokens } from "./log-probability-fields.ts";
+import { encodeTokens } from "../openai-token-fields.ts";
 
 /** Tells of one step, in the words of the stream; whole answers are built without listening. */
 export type Emit = (type: string, fields: JsonObject) => void;

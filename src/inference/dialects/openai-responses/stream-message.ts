@@ -2,7 +2,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
 import { decodeAnnotation } from "./annotation-fields.ts";
-import { decodeTokens } from "./log-probability-fields.ts";
+import { decodeTokens } from "../openai-token-fields.ts";
 import { suffixOf, type ItemStream, type StreamSurroundings } from "./stream-item.ts";
 
 interface PartState {

@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { TokenLogProbability, TokenProbability } from "../../canonical/log-probability.ts";
-import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
+import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import type { TokenLogProbability, TokenProbability } from "../canonical/log-probability.ts";
+import { asArray, asNumber, asObject, asString } from "./request-fields.ts";
 
-/** `logprobs` of a text or a delta; empty when there are none. */
+/** A list of tokens with their probabilities, as chat and Responses spell it; empty when there is none. */
 export const decodeTokens = (value: unknown): TokenLogProbability[] => (asArray(value) ?? []).map((entry) => ({
   ...decodeCandidate(entry),
   top: (asArray(asObject(entry)?.top_logprobs) ?? []).map(decodeCandidate),
