@@ -1,12 +1,12 @@
-import type { Kysely } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import { Turns } from "../turns.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { workspaceRow } from "../workspaces/workspace-store.ts";
 import type { Invitations } from "./invitations.ts";
+import { ownersOneAtATime } from "./one-at-a-time.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import { managesPeople, mayAssign, type Role } from "./role.ts";
 
@@ -56,8 +56,6 @@ const noSuchMember = (): GatewayError => new GatewayError("not_found", "This org
 /** Organisations and who is what in them. Each has one workspace, which owns its keys, balance and records. */
 export class Organizations {
   private readonly options: OrganizationsOptions;
-  /** Changes of one organisation's members happen one after the other, so that two owners cannot leave at once. */
-  private readonly turns = new Turns();
 
   constructor(options: OrganizationsOptions) {
     this.options = options;
@@ -69,15 +67,15 @@ export class Organizations {
   }
 
   /** One of them. Throws `not_found`, also where the person is no member. */
-  async find({ organizationId, userId }: Standing): Promise<Organization> {
-    const found = await this.rows(userId).where("organization.id", "=", organizationId).executeTakeFirst();
+  async find({ organizationId, userId }: Standing, database = this.options.database): Promise<Organization> {
+    const found = await this.rows(userId, database).where("organization.id", "=", organizationId).executeTakeFirst();
     if (found === undefined) throw noSuchOrganization();
     return found;
   }
 
   /** One of them that the person may manage. Throws `not_found` or `forbidden`. */
-  async findManaged(standing: Standing): Promise<Organization> {
-    const organization = await this.find(standing);
+  async findManaged(standing: Standing, database = this.options.database): Promise<Organization> {
+    const organization = await this.find(standing, database);
     if (managesPeople(organization.role)) return organization;
     throw new GatewayError("forbidden", "Only owners and admins of the organisation may do this.");
   }
@@ -106,7 +104,7 @@ export class Organizations {
 
   /** Everybody in it, by the time of joining. */
   async members(organizationId: string): Promise<Member[]> {
-    return this.memberRows(organizationId).orderBy("member.joined_at_ms").orderBy("member.user_id").execute();
+    return memberRows(this.options.database, organizationId).orderBy("member.joined_at_ms").orderBy("member.user_id").execute();
   }
 
   /** Lets somebody in by the token of an invitation for their address. Throws `forbidden`. */
@@ -118,30 +116,29 @@ export class Organizations {
   }
 
   /** Throws `not_found`, `forbidden` for admins who touch owners, `conflict` where no owner would be left. */
-  changeRole({ organizationId, userId }: Standing, change: { member: string; role: Role }): Promise<Member> {
-    return this.turns.run(organizationId, async () => {
-      const { role: own } = await this.findManaged({ organizationId, userId });
-      const member = await this.memberOf(organizationId, change.member);
+  changeRole(standing: Standing, change: { member: string; role: Role }): Promise<Member> {
+    return this.oneAtATime(standing.organizationId, async (transaction) => {
+      const { role: own } = await this.findManaged(standing, transaction);
+      const member = await this.memberOf({ ...standing, userId: change.member }, transaction);
       this.assertMayAssign(own, member.role);
       this.assertMayAssign(own, change.role);
-      if (change.role !== "owner") await this.assertOtherOwner(organizationId, member);
-      await this.options.database.updateTable("organization_members").set({ role: change.role })
-        .where("organization_id", "=", organizationId).where("user_id", "=", member.userId).execute();
+      if (change.role !== "owner") await assertOtherOwner(transaction, standing.organizationId, member);
+      await transaction.updateTable("organization_members").set({ role: change.role })
+        .where("organization_id", "=", standing.organizationId).where("user_id", "=", member.userId).execute();
       return { ...member, role: change.role };
     });
   }
 
   /** Removes somebody, or lets them leave; their sessions are out of the workspace at once. Throws as `changeRole` does. */
-  remove({ organizationId, userId }: Standing, member: string): Promise<void> {
-    return this.turns.run(organizationId, async () => {
-      const { role: own } = member === userId
-        ? await this.find({ organizationId, userId })
-        : await this.findManaged({ organizationId, userId });
-      const leaving = await this.memberOf(organizationId, member);
-      if (member !== userId) this.assertMayAssign(own, leaving.role);
-      await this.assertOtherOwner(organizationId, leaving);
-      await this.options.database.deleteFrom("organization_members")
-        .where("organization_id", "=", organizationId).where("user_id", "=", member).execute();
+  remove(standing: Standing, member: string): Promise<void> {
+    return this.oneAtATime(standing.organizationId, async (transaction) => {
+      const leaves = member === standing.userId;
+      const { role: own } = leaves ? await this.find(standing, transaction) : await this.findManaged(standing, transaction);
+      const leaving = await this.memberOf({ ...standing, userId: member }, transaction);
+      if (!leaves) this.assertMayAssign(own, leaving.role);
+      await assertOtherOwner(transaction, standing.organizationId, leaving);
+      await transaction.deleteFrom("organization_members")
+        .where("organization_id", "=", standing.organizationId).where("user_id", "=", member).execute();
     });
   }
 
@@ -150,21 +147,22 @@ export class Organizations {
     throw new GatewayError("forbidden", "Only owners may make, change and remove owners.");
   }
 
-  private async assertOtherOwner(organizationId: string, member: Member): Promise<void> {
-    if (member.role !== "owner") return;
-    const owners = (await this.members(organizationId)).filter(({ role }) => role === "owner");
-    if (owners.length > 1) return;
-    throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
+  /** Changes of one organisation's members happen one after the other, at all gateways, so that two owners cannot leave at once. */
+  private oneAtATime<Result>(organizationId: string, work: (transaction: Transaction<PeopleTables>) => Promise<Result>): Promise<Result> {
+    return this.options.database.transaction().execute(async (transaction) => {
+      await ownersOneAtATime(transaction, organizationId);
+      return work(transaction);
+    });
   }
 
-  private async memberOf(organizationId: string, userId: string): Promise<Member> {
-    const found = await this.memberRows(organizationId).where("member.user_id", "=", userId).executeTakeFirst();
+  private async memberOf({ organizationId, userId }: Standing, database: Kysely<PeopleTables>): Promise<Member> {
+    const found = await memberRows(database, organizationId).where("member.user_id", "=", userId).executeTakeFirst();
     if (found === undefined) throw noSuchMember();
     return found;
   }
 
-  private rows(userId: string) {
-    return this.options.database.selectFrom("organization_members as member")
+  private rows(userId: string, database: Kysely<PeopleTables> = this.options.database) {
+    return database.selectFrom("organization_members as member")
       .innerJoin("organizations as organization", "organization.id", "member.organization_id")
       .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
       .select([
@@ -172,11 +170,18 @@ export class Organizations {
       ])
       .where("member.user_id", "=", userId).$castTo<Organization>();
   }
+}
 
-  private memberRows(organizationId: string) {
-    return this.options.database.selectFrom("organization_members as member")
-      .innerJoin("users as user", "user.id", "member.user_id")
-      .select(["user.id as userId", "user.name", "user.email", "member.role", "member.joined_at_ms as joinedAtMs"])
-      .where("member.organization_id", "=", organizationId).$castTo<Member>();
-  }
+const memberRows = (database: Kysely<PeopleTables>, organizationId: string) =>
+  database.selectFrom("organization_members as member")
+    .innerJoin("users as user", "user.id", "member.user_id")
+    .select(["user.id as userId", "user.name", "user.email", "member.role", "member.joined_at_ms as joinedAtMs"])
+    .where("member.organization_id", "=", organizationId).$castTo<Member>();
+
+/** Throws `conflict` where nobody would be left who owns the organisation and may sign in. */
+async function assertOtherOwner(transaction: Transaction<PeopleTables>, organizationId: string, member: Member): Promise<void> {
+  if (member.role !== "owner") return;
+  const other = await memberRows(transaction, organizationId).where("member.role", "=", "owner")
+    .where("member.user_id", "!=", member.userId).where("user.blocked_at_ms", "is", null).executeTakeFirst();
+  if (other === undefined) throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
 }

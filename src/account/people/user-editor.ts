@@ -1,8 +1,9 @@
-import type { Kysely } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { Turns } from "../turns.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
+import { operatorsOneAtATime, ownersOneAtATime } from "./one-at-a-time.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { UserRecord, UserStore } from "./user-store.ts";
@@ -39,7 +40,10 @@ const noUser = (): GatewayError => new GatewayError("not_found", "There is no us
 const conflict = (message: string, param?: string): GatewayError =>
   new GatewayError("conflict", message, param === undefined ? {} : { param });
 
-/** Blocks, deletes and promotes users. Changes happen one after the other, so that two operators cannot unmake each other at once. */
+/**
+ * Blocks, deletes and promotes users. Changes happen one after the other, so that memory has the last one; that two operators
+ * cannot unmake each other at once, at this gateway and another one, is up to their transactions.
+ */
 export class UserEditor {
   private readonly options: UserEditorOptions;
   private readonly turns = new Turns();
@@ -63,10 +67,14 @@ export class UserEditor {
     return this.turns.run("users", async () => {
       const user = await this.find(id);
       if (blocked === true && id === by) throw conflict("You cannot block yourself.", "blocked");
-      const staysOne = (operator ?? user.operator) && !(blocked ?? user.blockedAtMs !== null);
-      if (!staysOne) await this.assertOtherOperator(user);
-      if (operator !== undefined) await this.write(id, { operator: operator ? 1 : 0 });
-      if (blocked !== undefined) await this.setBlocked(user, blocked);
+      await this.options.database.transaction().execute(async (transaction) => {
+        if (operator === false || blocked === true) await assertOtherOperator(transaction, id);
+        if (operator !== undefined) {
+          await transaction.updateTable("users").set({ operator: operator ? 1 : 0 }).where("id", "=", id).execute();
+        }
+        if (blocked !== undefined) await this.writeBlocked(transaction, user, blocked);
+      });
+      if (blocked !== undefined) await this.putBlocked(user, blocked);
       return this.find(id);
     });
   }
@@ -80,10 +88,14 @@ export class UserEditor {
     return this.turns.run("users", async () => {
       const user = await this.find(id);
       if (id === by) throw conflict("You cannot delete yourself. Another operator can.");
-      await this.assertOtherOperator(user);
-      const abandoned = await this.abandonedBy(id);
       // Shut out first: what a crash leaves undone, a second deletion does.
-      await this.setBlocked(user, true);
+      const abandoned = await this.options.database.transaction().execute(async (transaction) => {
+        await assertOtherOperator(transaction, id);
+        const alone = await abandonedBy(transaction, id);
+        await this.writeBlocked(transaction, user, true);
+        return alone;
+      });
+      await this.putBlocked(user, true);
       const closed: ClosedWorkspace[] = [];
       for (const workspaceId of [user.workspaceId, ...abandoned]) {
         if (workspaceId !== null && workspaceId !== this.options.operatorWorkspaceId) closed.push(await this.close(workspaceId));
@@ -97,21 +109,23 @@ export class UserEditor {
     });
   }
 
-  private async write(id: string, values: Partial<PeopleTables["users"]>): Promise<void> {
-    await this.options.database.updateTable("users").set(values).where("id", "=", id).execute();
+  /** The keys of the personal workspace follow its owner; those of the first workspace are the service's own. */
+  private followingOf({ workspaceId }: UserRecord): string | undefined {
+    return workspaceId === null || workspaceId === this.options.operatorWorkspaceId ? undefined : workspaceId;
   }
 
-  /** The keys of the personal workspace follow its owner; those of the first workspace are the service's own. */
-  private async setBlocked({ id, workspaceId }: UserRecord, blocked: boolean): Promise<void> {
-    const { database, clock, sessions, operatorWorkspaceId } = this.options;
-    const values = { blocked_at_ms: blocked ? clock.nowMs() : null };
-    const follows = workspaceId !== null && workspaceId !== operatorWorkspaceId;
-    await database.transaction().execute(async (transaction) => {
-      await transaction.updateTable("users").set(values).where("id", "=", id).execute();
-      if (follows) await transaction.updateTable("workspaces").set(values).where("id", "=", workspaceId).execute();
-    });
-    if (follows) this.putChanged(workspaceId, ({ blocked: _, ...workspace }) => (blocked ? { ...workspace, blocked: true } : workspace));
-    if (blocked) await sessions.revokeAll(id);
+  private async writeBlocked(transaction: Transaction<PeopleTables>, user: UserRecord, blocked: boolean): Promise<void> {
+    const values = { blocked_at_ms: blocked ? this.options.clock.nowMs() : null };
+    await transaction.updateTable("users").set(values).where("id", "=", user.id).execute();
+    const following = this.followingOf(user);
+    if (following !== undefined) await transaction.updateTable("workspaces").set(values).where("id", "=", following).execute();
+  }
+
+  private async putBlocked(user: UserRecord, blocked: boolean): Promise<void> {
+    const following = this.followingOf(user);
+    const change = ({ blocked: _, ...workspace }: Workspace): Workspace => (blocked ? { ...workspace, blocked: true } : workspace);
+    if (following !== undefined) this.putChanged(following, change);
+    if (blocked) await this.options.sessions.revokeAll(user.id);
   }
 
   private async close(workspaceId: string): Promise<ClosedWorkspace> {
@@ -125,31 +139,37 @@ export class UserEditor {
     const workspace = this.options.workspace(id);
     if (workspace !== undefined) this.options.putWorkspace(change(workspace));
   }
+}
 
-  private async assertOtherOperator({ id, operator }: UserRecord): Promise<void> {
-    if (!operator) return;
-    const other = await this.options.database.selectFrom("users").select("id")
-      .where("operator", "=", 1).where("blocked_at_ms", "is", null).where("id", "!=", id).executeTakeFirst();
-    if (other === undefined) throw conflict("This is the last operator. Make somebody else one first.", "operator");
-  }
+/** Throws `conflict` where nobody would be left who is an operator and may sign in; until the transaction ends, nobody else is unmade. */
+async function assertOtherOperator(transaction: Transaction<PeopleTables>, id: string): Promise<void> {
+  await operatorsOneAtATime(transaction);
+  const operators = await transaction.selectFrom("users").select("id").where("operator", "=", 1)
+    .where((where) => where.or([where("blocked_at_ms", "is", null), where("id", "=", id)])).execute();
+  if (operators.length > 1 || operators[0]?.id !== id) return;
+  throw conflict("This is the last operator. Make somebody else one first.", "operator");
+}
 
-  /** Workspaces of organisations that have no member but this one. Throws `conflict` where others would be left without an owner. */
-  private async abandonedBy(userId: string): Promise<string[]> {
-    const rows = await this.options.database.selectFrom("organization_members as member")
-      .innerJoin("organizations as organization", "organization.id", "member.organization_id")
-      .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
-      .innerJoin("organization_members as other", "other.organization_id", "organization.id")
-      .select(["organization.name", "workspace.id as workspaceId", "member.role", "other.user_id as otherId", "other.role as otherRole"])
-      .where("member.user_id", "=", userId).execute();
-    const alone: string[] = [];
-    for (const workspaceId of new Set(rows.map((row) => row.workspaceId))) {
-      const own = rows.filter((row) => row.workspaceId === workspaceId);
-      const others = own.filter(({ otherId }) => otherId !== userId);
-      if (others.length === 0) alone.push(workspaceId);
-      else if (own[0]?.role === "owner" && !others.some(({ otherRole }) => otherRole === "owner")) {
-        throw conflict(`This user is the only owner of the organisation ${own[0].name}. Its members would be left without one.`);
-      }
+/**
+ * Workspaces of organisations that have no member but this one. Throws `conflict` where others would be left without an owner
+ * who may sign in.
+ */
+async function abandonedBy(transaction: Transaction<PeopleTables>, userId: string): Promise<string[]> {
+  const own = await transaction.selectFrom("organization_members as member")
+    .innerJoin("organizations as organization", "organization.id", "member.organization_id")
+    .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
+    .select(["organization.id", "organization.name", "workspace.id as workspaceId", "member.role"])
+    .where("member.user_id", "=", userId).orderBy("organization.id").execute();
+  const alone: string[] = [];
+  for (const { id, name, workspaceId, role } of own) {
+    await ownersOneAtATime(transaction, id);
+    const others = await transaction.selectFrom("organization_members as member").innerJoin("users as user", "user.id", "member.user_id")
+      .select(["member.role", "user.blocked_at_ms as blockedAtMs"])
+      .where("member.organization_id", "=", id).where("member.user_id", "!=", userId).execute();
+    if (others.length === 0) alone.push(workspaceId);
+    else if (role === "owner" && !others.some((other) => other.role === "owner" && other.blockedAtMs === null)) {
+      throw conflict(`This user is the only owner of the organisation ${name}. Its members would be left without one.`);
     }
-    return alone;
   }
+  return alone;
 }
