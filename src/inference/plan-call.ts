@@ -12,7 +12,7 @@ import { notServable, planRoute, type RoutePlan } from "./routing/plan-route.ts"
 import { providerFilter } from "./routing/provider-filter.ts";
 import { needsOf } from "./routing/request-needs.ts";
 import { isModelAllowed, resolveModel, type ResolvedModel } from "./routing/resolve-models.ts";
-import type { Session } from "./routing/sticky-sessions.ts";
+import type { Session } from "./routing/session.ts";
 import { providerWithAliases } from "./top-level-preferences.ts";
 import { withPrivacy } from "./with-privacy.ts";
 

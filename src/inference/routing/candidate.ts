@@ -5,7 +5,7 @@ import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import type { Cutoff } from "./route-measures.ts";
 import type { SortKey } from "./provider-preferences.ts";
 import type { RequestNeeds } from "./request-needs.ts";
-import type { Session } from "./sticky-sessions.ts";
+import type { Session } from "./session.ts";
 
 /** One way to serve a request: a model on a provider, with the reason for its place in the order. */
 export interface Candidate {

@@ -1,23 +1,11 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { Candidate } from "./candidate.ts";
+import type { Session, SessionPlace } from "./session.ts";
 
 /** Sessions that are remembered at once; beyond them the one that was quiet for longest is forgotten. */
 const entriesMaxDefault = 50_000;
 /** No provider keeps a prompt cache for longer than this after its last use. */
 const lifetimeMsDefault = 60 * 60_000;
-
-/** A session of a workspace's callers, named by `session_id` or `x-session-id`. */
-export interface Session {
-  workspaceId: string;
-  id: string;
-}
-
-/** Who served a session last. */
-export interface SessionPlace {
-  provider: string;
-  /** Catalog id; another than the requested one where that is a router. */
-  model: string;
-}
 
 interface Entry extends SessionPlace {
   untilMs: number;
