@@ -84,8 +84,7 @@ export async function openShared(
   if (url === undefined) return undefined;
   const state = await SharedState.open({ url, logger });
   const nodeId = randomBase62(12);
-  const channel = new SharedChannel({ url, shared: state, nodeId, logger });
-  await channel.open();
+  const channel = await SharedChannel.open({ url, shared: state, nodeId, logger });
   const claims = new SharedClaims({
     shared: state, nodeId, clock, onError: (error) => logger.error({ err: error }, "what one gateway does alone could not be claimed"),
   });

@@ -1,4 +1,4 @@
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
 /** How long a command may take before the server counts as away. */
@@ -13,9 +13,10 @@ const passingRefusal = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|OOM)\b/;
 /**
  * A client that never waits for a server that is away: commands fail at once, and it reconnects by itself. Commands do
  * not wait for one another's answers. (ioredis 6.0.0: with `enableAutoPipelining` scripts that share a pipeline lose
- * answers, and what throws then is nobody's to catch.)
+ * answers, and what throws then is nobody's to catch.) The library is loaded with the first client.
  */
-export function newRedisClient(url: string): Redis {
+export async function newRedisClient(url: string): Promise<Redis> {
+  const { Redis } = await import("ioredis");
   return new Redis(url, {
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,

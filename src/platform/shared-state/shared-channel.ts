@@ -3,6 +3,15 @@ import { newRedisClient } from "./redis-client.ts";
 import { type SharedState, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
+/** How a channel is opened. */
+export interface ChannelOptions {
+  url: string;
+  shared: Pick<SharedState, "publish">;
+  /** Who this is: nobody hears what they said themselves. */
+  nodeId: string;
+  logger: SharedStateLogger;
+}
+
 /** Words between the gateways that share a server. What is said while a listener is away it never hears. */
 export class SharedChannel {
   private readonly shared: Pick<SharedState, "publish">;
@@ -12,23 +21,21 @@ export class SharedChannel {
   private readonly listeners = new Map<string, (message: string) => void>();
   private readonly missed = new Set<() => void>();
 
-  constructor({ url, shared, nodeId, logger }: {
-    url: string; shared: Pick<SharedState, "publish">; logger: SharedStateLogger;
-    /** Who this is: nobody hears what they said themselves. */
-    nodeId: string;
-  }) {
+  private constructor(ears: Redis, { shared, nodeId, logger }: Omit<ChannelOptions, "url">) {
     this.shared = shared;
     this.nodeId = nodeId;
     this.logger = logger;
-    this.ears = newRedisClient(url);
+    this.ears = ears;
     this.ears.on("error", () => undefined);
     this.ears.on("ready", () => void this.listen());
     this.ears.on("message", (channel: string, message: string) => this.hear(channel.slice(sharedPrefix.length), message));
   }
 
   /** Begins to listen; resolves once it does, or the server is away and it will. */
-  async open(): Promise<void> {
-    await this.ears.connect().catch(() => undefined);
+  static async open({ url, ...options }: ChannelOptions): Promise<SharedChannel> {
+    const channel = new SharedChannel(await newRedisClient(url), options);
+    await channel.ears.connect().catch(() => undefined);
+    return channel;
   }
 
   /** Whether everything that is said is heard. */

@@ -44,7 +44,7 @@ export class SharedState {
 
   /** Connects; throws `SharedStateAwayError` when the server is not there in time. */
   static async open({ url, logger }: { url: string; logger: SharedStateLogger }): Promise<SharedState> {
-    const shared = new SharedState(newRedisClient(url), logger);
+    const shared = new SharedState(await newRedisClient(url), logger);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
     const away = new SharedStateAwayError(`no Valkey or Redis answers at ${new URL(url).host}`);

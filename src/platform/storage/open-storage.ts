@@ -1,5 +1,4 @@
 import { systemClock } from "../lib/clock.ts";
-import { openPostgres } from "./postgres/open-postgres.ts";
 import { openSqlite } from "./sqlite/open-sqlite.ts";
 import type { Storage, StorageLogger, StorageOptions } from "./storage.ts";
 
@@ -9,7 +8,7 @@ const silentLogger: StorageLogger = { info: () => {}, warn: () => {}, error: () 
  * Opens the gateway's database, brings its schema up to date and takes the right to be the only
  * gateway on it. Throws `StorageInUseError`, `SchemaMismatchError` or what the engine says.
  */
-export function openStorage<Schema>(options: StorageOptions): Promise<Storage<Schema>> {
+export async function openStorage<Schema>(options: StorageOptions): Promise<Storage<Schema>> {
   const embedded = options.url.startsWith("sqlite:");
   const complete = {
     lockTimeoutMs: embedded ? 2_000 : 10_000,
@@ -19,5 +18,7 @@ export function openStorage<Schema>(options: StorageOptions): Promise<Storage<Sc
     logger: silentLogger,
     ...options,
   };
-  return embedded ? openSqlite<Schema>(complete) : openPostgres<Schema>(complete);
+  if (embedded) return openSqlite<Schema>(complete);
+  const { openPostgres } = await import("./postgres/open-postgres.ts");
+  return openPostgres<Schema>(complete);
 }

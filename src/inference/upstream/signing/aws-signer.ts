@@ -1,5 +1,5 @@
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
-import { SignatureV4 } from "@smithy/signature-v4";
+import type { SignatureV4 } from "@smithy/signature-v4";
 import type { Clock } from "../../../platform/lib/clock.ts";
 import type { RequestSigner, SignableRequest } from "./request-signer.ts";
 
@@ -21,23 +21,18 @@ export interface AwsCredential {
  */
 export class AwsSigner implements RequestSigner {
   private readonly clock: Clock;
-  private readonly signer: SignatureV4;
+  private readonly credential: AwsCredential;
+  private signer: Promise<SignatureV4> | undefined;
 
   constructor(credential: AwsCredential, clock: Clock) {
-    const { region, service, accessKeyId, secretAccessKey, sessionToken } = credential;
+    this.credential = credential;
     this.clock = clock;
-    this.signer = new SignatureV4({
-      credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
-      region,
-      service,
-      sha256: Sha256,
-      applyChecksum: false,
-    });
   }
 
   async headersFor({ method, url, headers, body }: SignableRequest): Promise<Record<string, string>> {
     const { protocol, hostname, host, pathname, searchParams } = new URL(url);
-    const signed = await this.signer.sign({
+    const signer = await (this.signer ??= openSigner(this.credential));
+    const signed = await signer.sign({
       method,
       protocol,
       hostname,
@@ -48,6 +43,17 @@ export class AwsSigner implements RequestSigner {
     }, { signingDate: new Date(this.clock.nowMs()) });
     return Object.fromEntries(Object.entries(signed.headers).filter(([name]) => name !== "host" && !(name in headers)));
   }
+}
+
+async function openSigner({ region, service, accessKeyId, secretAccessKey, sessionToken }: AwsCredential): Promise<SignatureV4> {
+  const { SignatureV4 } = await import("@smithy/signature-v4");
+  return new SignatureV4({
+    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    region,
+    service,
+    sha256: Sha256,
+    applyChecksum: false,
+  });
 }
 
 /** SHA-256 and its keyed form as the signer wants them. */

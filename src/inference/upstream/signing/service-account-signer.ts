@@ -1,4 +1,3 @@
-import { importPKCS8, SignJWT } from "jose";
 import type { Clock } from "../../../platform/lib/clock.ts";
 import { hourMs, minuteMs } from "../../../platform/lib/clock.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
@@ -82,10 +81,12 @@ interface SigningKey {
 
 async function loadKey(readKey: () => Promise<string>): Promise<SigningKey> {
   const { clientEmail, privateKey, privateKeyId, tokenUrl } = readServiceAccountKey(await readKey());
+  const { importPKCS8 } = await import("jose");
   return { privateKey: await importPKCS8(privateKey, "RS256"), privateKeyId, clientEmail, tokenUrl };
 }
 
-function signClaim({ privateKey, privateKeyId, clientEmail, tokenUrl }: SigningKey, nowMs: number): Promise<string> {
+async function signClaim({ privateKey, privateKeyId, clientEmail, tokenUrl }: SigningKey, nowMs: number): Promise<string> {
+  const { SignJWT } = await import("jose");
   const issuedAt = Math.floor(nowMs / 1_000);
   return new SignJWT({ iss: clientEmail, scope, aud: tokenUrl, iat: issuedAt, exp: issuedAt + hourMs / 1_000 })
     .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(privateKeyId !== undefined && { kid: privateKeyId }) })
