@@ -1,5 +1,4 @@
 import { type Kysely, sql } from "kysely";
-import { Migrator } from "kysely/migration";
 import { assert } from "../lib/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
 import type { StorageKind } from "./storage-kind.ts";
@@ -23,11 +22,15 @@ export interface MigrateOptions {
  */
 export async function migrate({ database, kind, migrations }: MigrateOptions): Promise<void> {
   requireOrder(migrations);
-  await refuseNewerSchema(database, migrations);
+  const done = await namesOfDone(database, kind);
+  refuseNewerSchema(done, migrations);
+  // Nearly every start ends here, with neither the migrator loaded nor its questions asked.
+  if (migrations.every(({ name }) => done.includes(name))) return;
   const byName = Object.fromEntries(migrations.map(({ name, up }) => [
     name,
     { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
   ]));
+  const { Migrator } = await import("kysely/migration");
   const migrator = new Migrator({ db: database, provider: { getMigrations: async () => byName } });
   const { error, results } = await migrator.migrateToLatest();
   if (error === undefined) return;
@@ -43,12 +46,19 @@ function requireOrder(migrations: readonly Migration[]): void {
   });
 }
 
-async function refuseNewerSchema(database: Kysely<unknown>, migrations: readonly Migration[]): Promise<void> {
-  const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
-  if (!tables.some(({ name }) => name === "kysely_migration")) return;
+/** The migrations that were run on this database, in the order of their names; none on one that is new. */
+async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promise<string[]> {
+  const { rows: [table] } = await (kind === "sqlite"
+    ? sql<{ name: string }>`select name from sqlite_master where type = 'table' and name = 'kysely_migration'`
+    : sql<{ name: string | null }>`select to_regclass('kysely_migration')::text as name`).execute(database);
+  if (!table?.name) return [];
   const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(database);
+  return rows.map(({ name }) => name);
+}
+
+function refuseNewerSchema(done: readonly string[], migrations: readonly Migration[]): void {
   const known = new Set(migrations.map(({ name }) => name));
-  const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
+  const unknown = done.filter((name) => !known.has(name));
   if (unknown.length === 0) return;
   throw new SchemaMismatchError(
     `the database was written by a newer release (${unknown.join(", ")}): `
