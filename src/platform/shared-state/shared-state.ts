@@ -9,7 +9,7 @@ export interface SharedScript {
   lua: string;
 }
 
-/** Where trouble is reported; pino's shape. */
+/** Where trouble is reported. */
 export interface SharedStateLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

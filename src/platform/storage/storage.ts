@@ -22,7 +22,7 @@ export interface Storage<Schema> {
   close(): Promise<void>;
 }
 
-/** Where trouble in the background is reported; pino's shape. */
+/** Where trouble in the background is reported. */
 export interface StorageLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -38,6 +38,16 @@ describe("lines", () => {
     expect(child.stdout.toString()).toBe("");
     expect(JSON.parse(child.stderr.toString())).toMatchObject({ level: "info", port: 1, msg: "listening" });
   });
+
+  test("arrive whole, however many are written at once", async () => {
+    const loggerPath = new URL("./logger.ts", import.meta.url).pathname;
+    const code = `const { createLogger } = await import(${JSON.stringify(loggerPath)});`
+      + 'const { info } = createLogger({ level: "info" });'
+      + 'for (let index = 0; index < 200; index += 1) info({ index, text: "x".repeat(5_000) }, "long");';
+    const child = Bun.spawn([process.execPath, "-e", code], { stderr: "pipe" });
+    const lines = (await new Response(child.stderr).text()).trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { index: number }).index)).toEqual(Array.from({ length: 200 }, (_, index) => index));
+  });
 });
 
 describe("secrets", () => {
