@@ -5,7 +5,7 @@ import type { InferenceDependencies } from "./dependencies.ts";
 import { sendableDialects } from "./providers/endpoint-path.ts";
 import type { Candidate, LeftOut, ProviderFilter } from "./routing/candidate.ts";
 import { balancesLoad } from "./routing/order-policies.ts";
-import { barringState } from "./routing/provider-states.ts";
+import { barring, type BarringState } from "./routing/provider-states.ts";
 import { runsOfModels } from "./routing/runs-of-models.ts";
 
 /** Keys of one provider that a request tries at most. */
@@ -39,7 +39,10 @@ export class CredentialChoice {
 
   /** Whether any of the credentials serves a route. */
   readonly isServable = (route: UpstreamRoute, model: CatalogModel): boolean =>
-    this.services.isServable(route, model) || this.keysFor(route, model).length > 0;
+    this.services.isServable(route, model) || this.hasKey(route, model);
+
+  /** Whether a provider key serves a route. */
+  readonly hasKey = (route: UpstreamRoute, model: CatalogModel): boolean => this.keysFor(route, model).length > 0;
 
   /** Whether an own key of the caller's workspace serves a route. */
   readonly hasOwnKey = (route: UpstreamRoute, model: CatalogModel): boolean => this.keysFor(route, model)[0]?.source === "own_byok";
@@ -87,8 +90,8 @@ export class CredentialChoice {
   }
 
   /** Why the platform's credential is not used beside an own key. */
-  private platformState(route: UpstreamRoute, model: CatalogModel): ReturnType<typeof barringState> {
-    return this.hasOwnKey(route, model) ? barringState(route.provider.id, this.services.health) : undefined;
+  private platformState(route: UpstreamRoute, model: CatalogModel): BarringState | undefined {
+    return this.hasOwnKey(route, model) ? barring(this.services.health.stateOf(route.provider.id)) : undefined;
   }
 
   private keysFor(route: UpstreamRoute, model: CatalogModel): readonly KeyUse[] {

@@ -45,7 +45,7 @@ export class OpenedRoutes {
       this.timer ??= setInterval(() => this.forget(), keptMs / 2);
     }
     opened.usedMs = this.options.clock.monotonicMs();
-    return { ...candidate, route: routeWith(opened, candidate.route) };
+    return { ...candidate, route: routeWith(opened, candidate.route), reason: candidate.reason };
   }
 
   /** Forgets every key that was not used for a minute. */

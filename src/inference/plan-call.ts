@@ -8,7 +8,7 @@ import { CredentialChoice } from "./credential-choice.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Candidate, LeftOut } from "./routing/candidate.ts";
-import { notServable, planRoute, type RoutePlan } from "./routing/plan-route.ts";
+import { notServable, planRoute, type PlanFacts, type RoutePlan } from "./routing/plan-route.ts";
 import { providerFilter } from "./routing/provider-filter.ts";
 import { needsOf } from "./routing/request-needs.ts";
 import { isModelAllowed, resolveModel, type ResolvedModel } from "./routing/resolve-models.ts";
@@ -116,7 +116,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     needs: () => needsOf(body),
     allowedModels: call.caller.key.allowedModels,
     session: sessionOf(call),
-  }, choice === undefined ? deps : { ...deps, isServable: choice.isServable, hasOwnKey: choice.hasOwnKey });
+  }, choice === undefined ? deps : withKeysOf(choice, deps));
   const { candidates, leftOut, emptiedBy, moved } = choice === undefined ? plan : withCredentials(plan, choice);
   return {
     candidates, leftOut, emptiedBy, moved, ids, losesNothing, inputTokens,
@@ -124,6 +124,9 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     viaRouter: first?.isRouter === true,
   };
 }
+
+const withKeysOf = ({ hasKey, hasOwnKey }: CredentialChoice, { health, random, isServable, sessions }: PlanDependencies): PlanFacts =>
+  ({ health, random, isServable, sessions, hasKey, hasOwnKey });
 
 const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan => ({
   ...plan,

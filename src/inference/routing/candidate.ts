@@ -78,13 +78,6 @@ export interface ProviderFilter {
   maxLatencyMs?: readonly Cutoff[] | undefined;
 }
 
-/** Whether a name in `order`, `only` or `ignore` means the provider: its slug or its display name. */
-export function namesProvider(name: string, { provider }: UpstreamRoute): boolean {
-  if (name === provider.id) return true;
-  const wanted = name.toLowerCase();
-  return provider.id.toLowerCase() === wanted || provider.name.toLowerCase() === wanted;
-}
-
 /** Pico-USD for one input and one output token of a request with so many input tokens; infinite where no price is known. */
 export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): number {
   if (price === undefined) return Number.POSITIVE_INFINITY;

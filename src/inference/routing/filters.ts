@@ -1,21 +1,19 @@
 import { isFreeRoute } from "../catalog/free-route.ts";
 import { dataPolicyOf } from "../catalog/model.ts";
 import { effectivePrice } from "../../account/ledger/price.ts";
-import { namesProvider, type Candidate, type ProviderFilter, type RoutingRequest } from "./candidate.ts";
+import type { Candidate, ProviderFilter, RoutingRequest } from "./candidate.ts";
+import { namesProvider } from "./names-provider.ts";
+import type { PlannedCandidate } from "./planned-candidate.ts";
 import { supports } from "./supports.ts";
 
 /** A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most rules. */
 export interface RouteRule {
   name: string;
-  applies(request: RoutingRequest): boolean;
-  keeps(candidate: Candidate, request: RoutingRequest): boolean;
+  applies(filter: ProviderFilter, request: RoutingRequest): boolean;
+  keeps(candidate: PlannedCandidate, request: RoutingRequest): boolean;
 }
 
-const rule = (
-  name: string,
-  applies: (filter: ProviderFilter, request: RoutingRequest) => boolean,
-  keeps: (candidate: Candidate, request: RoutingRequest) => boolean,
-): RouteRule => ({ name, applies: (request) => applies(request.preferences, request), keeps });
+const rule = (name: string, applies: RouteRule["applies"], keeps: RouteRule["keeps"]): RouteRule => ({ name, applies, keeps });
 
 /** Bounds are on the price that the request would be charged: the tier of its input counts, as far as it is known. */
 const keepsPrice = ({ route }: Candidate, { preferences, inputTokens }: RoutingRequest): boolean => {
@@ -32,12 +30,12 @@ export const routeRules: readonly RouteRule[] = [
     allowedModels?.includes(model.id.toLowerCase()) ?? true),
   rule("free members only", (_, { models }) => models.some(({ router }) => router?.name === "free"), ({ model, route, router }) =>
     router?.router?.name !== "free" || isFreeRoute(model, route)),
-  rule("only", (filter) => filter.only !== undefined, ({ route }, { preferences }) =>
-    preferences.only?.some((name) => namesProvider(name, route)) ?? true),
-  rule("ignore", (filter) => filter.ignore !== undefined, ({ route }, { preferences }) =>
-    !preferences.ignore?.some((name) => namesProvider(name, route))),
-  rule("blocked_providers", (filter) => filter.blocked !== undefined, ({ route }, { preferences }) =>
-    !preferences.blocked?.includes(route.provider.id)),
+  rule("only", (filter) => filter.only !== undefined, ({ row }, { preferences }) =>
+    preferences.only?.some((name) => namesProvider(name, row)) ?? true),
+  rule("ignore", (filter) => filter.ignore !== undefined, ({ row }, { preferences }) =>
+    !preferences.ignore?.some((name) => namesProvider(name, row))),
+  rule("blocked_providers", (filter) => filter.blocked !== undefined, ({ row }, { preferences }) =>
+    !preferences.blocked?.includes(row.provider.id)),
   rule("max_price", (filter) => filter.maxPromptPicoUsd !== undefined || filter.maxCompletionPicoUsd !== undefined, keepsPrice),
   rule("quantizations", (filter) => filter.quantizations !== undefined, ({ route }, { preferences }) =>
     preferences.quantizations?.includes(route.quantization?.toLowerCase() ?? "unknown") ?? true),

@@ -1,8 +1,8 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { HealthMoment, type ErrorRate } from "./health-moment.ts";
 import type { StateLookup } from "./provider-states.ts";
-import { RecentWindow, type HealthSample, type ProviderWindows } from "./recent-window.ts";
-import { RetryBudget } from "./retry-budget.ts";
+import { ProviderWindows } from "./provider-windows.ts";
+import { RecentWindow, type HealthSample } from "./recent-window.ts";
 import type { RouteMeasures } from "./route-measures.ts";
 
 /** Models at providers that are measured at once; beyond it the one that was quiet for longest is forgotten. */
@@ -16,6 +16,7 @@ export class HealthWindows {
   private readonly providers = new Map<string, ProviderWindows>();
   private readonly clock: Clock;
   private pairs = 0;
+  private moments = 0;
   /** The gravest state of a provider, as the health of the whole service has it. */
   readonly stateOf: StateLookup;
 
@@ -45,12 +46,14 @@ export class HealthWindows {
 
   /** Whether the provider, or the model at it, had a significant outage in the last 30 seconds. */
   hasOutage(providerId: string, modelId?: string): boolean {
-    return this.moment().hasOutage(providerId, modelId);
+    const provider = this.providers.get(providerId);
+    return provider !== undefined && this.moment().hasOutage(provider, modelId);
   }
 
   /** What is known at present, for a plan that asks of many routes. */
   moment(): HealthMoment {
-    return new HealthMoment(this, { providers: this.providers, nowMs: this.clock.monotonicMs() });
+    this.moments += 1;
+    return new HealthMoment(this.stateOf, { number: this.moments, nowMs: this.clock.monotonicMs() });
   }
 
   /** Whether a request that another candidate failed may be sent to the provider. */
@@ -60,20 +63,19 @@ export class HealthWindows {
 
   /** Attempts and failures over five minutes of a provider, or of one model at it; undefined without traffic. */
   errorRate(providerId: string, modelId?: string): ErrorRate | undefined {
-    return this.moment().errorRate(providerId, modelId);
+    const provider = this.providers.get(providerId);
+    return provider && this.moment().errorRate(provider, modelId);
   }
 
   /** Latency to the first token and throughput of a model at a provider; nothing in it is known without traffic. */
   measuresOf(providerId: string, modelId: string): RouteMeasures {
-    return this.moment().measuresOf(providerId, modelId);
+    return this.moment().measuresOf(this.providers.get(providerId), modelId);
   }
 
-  private windowsOf(providerId: string): ProviderWindows {
+  /** What is remembered of a provider, the same object for as long as the process lives. */
+  windowsOf(providerId: string): ProviderWindows {
     let windows = this.providers.get(providerId);
-    if (windows === undefined) {
-      windows = { own: new RecentWindow(), retries: new RetryBudget(this.clock.monotonicMs()), models: new Map() };
-      this.providers.set(providerId, windows);
-    }
+    if (windows === undefined) this.providers.set(providerId, (windows = new ProviderWindows(providerId, this.clock.monotonicMs())));
     return windows;
   }
 

@@ -1,4 +1,3 @@
-import type { RetryBudget } from "./retry-budget.ts";
 import { RollingCounts } from "./rolling-counts.ts";
 import { RollingDistribution } from "./rolling-distribution.ts";
 
@@ -44,17 +43,14 @@ export class RecentWindow {
     }
   }
 
+  /** Whether anything failed within the window of outages; most providers are well, and planning asks of every route. */
+  failedLately(nowMs: number): boolean {
+    return nowMs - this.lastFailureMs <= (outageWindowSeconds + 1) * 1_000;
+  }
+
   hasOutage(nowMs: number): boolean {
-    // Most providers are well, and planning asks of every route.
-    if (nowMs - this.lastFailureMs > (outageWindowSeconds + 1) * 1_000) return false;
+    if (!this.failedLately(nowMs)) return false;
     const failures = this.outage.failures(nowMs);
     return failures >= outageFailuresMin && failures / this.outage.attempts(nowMs) >= outageFailureShareMin;
   }
-}
-
-/** Everything that is remembered of a provider. */
-export interface ProviderWindows {
-  own: RecentWindow;
-  retries: RetryBudget;
-  models: Map<string, RecentWindow>;
 }
