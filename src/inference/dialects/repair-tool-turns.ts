@@ -7,6 +7,7 @@ import type { ToolCallPart } from "../canonical/tool.ts";
  * asked for becomes a user's text after them. Conversations that are in order come back as they are.
  */
 export function repairToolTurns(messages: readonly Message[]): readonly Message[] {
+  if (!messages.some(isOfTools)) return messages;
   const repaired: Message[] = [];
   let open = new Map<string, ToolCallPart>();
   let orphans: Message[] = [];
@@ -28,6 +29,9 @@ export function repairToolTurns(messages: readonly Message[]): readonly Message[
   closeTurn();
   return repaired;
 }
+
+const isOfTools = (message: Message): boolean => message.role === "tool"
+  || (message.role === "assistant" && message.parts.some((part) => part.type === "tool-call"));
 
 const callsById = (message: AssistantMessage): Map<string, ToolCallPart> =>
   new Map(message.parts.flatMap((part) => (part.type === "tool-call" ? [[part.id, part] as const] : [])));

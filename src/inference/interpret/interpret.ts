@@ -1,6 +1,7 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
 import { assert } from "../../platform/lib/assert.ts";
 import { interpretAnthropicMessages } from "./anthropic-messages/anthropic-messages.ts";
+import { anthropicMessages } from "../dialects/anthropic-messages/anthropic-messages.ts";
 import { clientDialects, upstreamDialects } from "./dialects.ts";
 import type { Provider } from "../catalog/model.ts";
 import { fitToEndpoint } from "../providers/fit-to-endpoint.ts";
@@ -35,6 +36,8 @@ function interpretAs(upstream: DialectId, ...[request, route]: Parameters<Interp
 /** Messages are served at endpoints that differ, and all of them want their version. */
 function fitted(interpretation: Interpretation, { quirks }: Provider): Interpretation {
   const { requestText, requestHeaders = {}, losses } = interpretation;
+  // What was translated says its version already and asks for nothing beside it.
+  if (requestHeaders === anthropicMessages.requestHeaders && quirks.bodyVersion === undefined) return interpretation;
   const fit = fitToEndpoint({ text: requestText, headers: requestHeaders }, { dialect: "anthropic-messages", quirks });
   return { ...interpretation, requestText: fit.text, requestHeaders: fit.headers, losses: [...losses, ...fit.losses] };
 }

@@ -1,4 +1,6 @@
 import type { FinishReason } from "../canonical/finish-reason.ts";
+import type { AssistantPart } from "../canonical/message.ts";
+import type { CanonicalResponse } from "../canonical/response.ts";
 import type { StreamPart } from "../canonical/stream-part.ts";
 
 /** Counts what a translated answer says: for estimates where nothing is reported, and to tell an answer from silence. */
@@ -22,6 +24,28 @@ export class SpokenMeter {
       case "finish":
         this.finishReason ??= part.finish.reason;
         this.open.delete(part.choiceIndex);
+        break;
+    }
+  }
+
+  /** Observes a whole answer, as if its parts had come one by one. */
+  observeWhole({ choices }: CanonicalResponse): void {
+    for (const { index, parts, finish } of choices) {
+      for (const part of parts) this.observeItem(index, part);
+      this.finishReason ??= finish.reason;
+      this.open.delete(index);
+    }
+  }
+
+  private observeItem(choiceIndex: number, part: AssistantPart): void {
+    switch (part.type) {
+      case "text": this.say(choiceIndex, part.text.length); break;
+      case "refusal": this.say(choiceIndex, part.refusal.length); break;
+      case "tool-call": this.say(choiceIndex, part.name.length + 1 + part.arguments.length); break;
+      case "audio-output": case "image": case "opaque": this.say(choiceIndex, 1); break;
+      case "reasoning":
+        for (const summary of part.summary ?? []) this.think(choiceIndex, summary.length);
+        this.think(choiceIndex, (part.text?.length ?? 0) + (part.encrypted === undefined ? 0 : 1));
         break;
     }
   }

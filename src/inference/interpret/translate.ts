@@ -1,7 +1,7 @@
+import { brand } from "../../platform/lib/brand.ts";
 import type { Loss } from "../canonical/loss.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
-import { responseParts } from "../canonical/response-parts.ts";
 import type { UpstreamRoute } from "../catalog/model.ts";
 import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialects/dialect.ts";
 import { keepSignature, withSignatures, type WorkspaceSignatures } from "./call-signatures.ts";
@@ -45,7 +45,9 @@ export function translate(request: ClientRequest, { model, route }: InterpretedR
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
     losses: [...capped.losses, ...losses],
     readWhole: (_, answer) => {
-      const response = dated(upstream.decodeResponse(answer, decoding), request);
+      const response = upstream.decodeResponse(answer, decoding);
+      // Messages and the Gemini API tell no time.
+      if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
       if (signsCalls(upstream)) keepSignatures(response, request.signatures);
       return readAnswer(response, { client, answering });
     },
@@ -65,15 +67,11 @@ export function translate(request: ClientRequest, { model, route }: InterpretedR
 const knownFacts = ({ fallback }: RelayOptions): Pick<ResponseContext, "gateway"> =>
   (fallback === undefined ? {} : { gateway: { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) } });
 
-/** The answer with a time, which Messages and the Gemini API do not tell. */
-const dated = (response: CanonicalResponse, { nowSeconds }: ClientRequest): CanonicalResponse =>
-  (response.createdAtSeconds > 0 ? response : { ...response, createdAtSeconds: nowSeconds() });
-
 /** Whether calls of this dialect carry signatures that have to come back. */
 const signsCalls = ({ id }: UpstreamDialect): boolean => id === "google-generate";
 
 function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSignatures): void {
-  for (const part of choices.flatMap(({ parts }) => parts)) if (part.type === "tool-call") keepSignature(part, signatures);
+  for (const { parts } of choices) for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
 }
 
 /** The output cap is cut to what the route allows, since providers answer more with 400. */
@@ -90,8 +88,9 @@ function withReasoning(
   canonical: CanonicalRequest,
   { route: { model, route }, upstream }: { route: InterpretedRoute; upstream: UpstreamDialect },
 ): CanonicalRequest {
-  const { reasoning, ...rest } = canonical;
   const asked = reasoningFor(canonical, { upstream: upstream.id, declared: route.reasoning ?? model.reasoning });
+  if (asked === canonical.reasoning) return canonical;
+  const { reasoning: _, ...rest } = canonical;
   return asked === undefined ? rest : { ...rest, reasoning: asked };
 }
 
@@ -101,7 +100,7 @@ function readAnswer(
 ): WholeAnswer | undefined {
   if (response.choices.length === 0) return undefined;
   const meter = new SpokenMeter();
-  for (const part of responseParts(response)) meter.observe(part);
+  meter.observeWhole(response);
   const { finishReason, visibleCharacters, thoughtCharacters } = meter;
   const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
   return {
@@ -120,8 +119,10 @@ function renderAnswer(
   { client, answering, shown }: { client: ClientDialect; answering: ResponseContext; shown: ShownAnswer },
 ): string {
   const { id, model, metered } = shown;
-  // The record of Responses has the metadata; whole answers of the other dialects tell it in their headers.
-  const metadataText = client.id === "openai-responses" ? shown.metadataText() : undefined;
-  const gateway = asGatewayFacts({ ...shown, metadataText });
-  return JSON.stringify(client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }));
+  const gateway = asGatewayFacts({
+    chargedNano: shown.chargedNano, isByok: shown.isByok, metered, fallback: shown.fallback, metadataText: undefined,
+  });
+  const text = JSON.stringify(client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }));
+  // The record of Responses has the metadata, last of all; whole answers of the other dialects tell it in their headers.
+  return client.id === "openai-responses" ? `${text.slice(0, -1)},"${brand.metadataKey}":${shown.metadataText()}}` : text;
 }

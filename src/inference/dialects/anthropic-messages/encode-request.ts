@@ -98,14 +98,15 @@ function serviceTier(state: EncodeState): string | undefined {
   return undefined;
 }
 
+const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[] = [
+  ["verbosity", "verbosity"], ["audio", "audio"], ["prediction", "prediction"],
+  ["webSearch", "web_search_options"], ["promptCaching", "prompt_cache_key"], ["moderation", "moderation"],
+];
+
 /** Fields of other dialects that Messages has no word for. Storage and metadata are the gateway's own business. */
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
-  const unsaid: readonly [field: string, value: unknown][] = [
-    ["verbosity", request.verbosity], ["audio", request.audio], ["prediction", request.prediction],
-    ["web_search_options", request.webSearch], ["prompt_cache_key", request.promptCaching], ["moderation", request.moderation],
-  ];
-  for (const [field, value] of unsaid) if (value !== undefined) state.lose(field, "messages has no such field");
+  for (const [key, field] of unsaid) if (request[key] !== undefined) state.lose(field, "messages has no such field");
 }
 
 /** Fields that this upstream answers with 400. */

@@ -12,7 +12,8 @@ export const extensionsOf = (fields: RequestFields, known: ReadonlySet<string>):
 /** The same for an object of an answer. */
 export function ownFields(object: JsonObject, known: ReadonlySet<string>): Extensions | undefined {
   let own: Record<string, JsonValue> | undefined;
-  for (const [key, value] of Object.entries(object)) {
+  for (const key in object) {
+    const value = object[key];
     if (!known.has(key) && value !== undefined && value !== null) (own ??= {})[key] = value;
   }
   return own && { dialect: "anthropic-messages", fields: own };

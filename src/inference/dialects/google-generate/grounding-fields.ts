@@ -12,6 +12,7 @@ type UrlAnnotation = Extract<Annotation, { type: "url" }>;
 export function decodeGrounding(
   { groundingMetadata, citationMetadata }: { groundingMetadata?: JsonObject; citationMetadata?: JsonObject }, text: string,
 ): Annotation[] {
+  if (groundingMetadata === undefined && citationMetadata === undefined) return [];
   const characterAt = byteCounter(text);
   return [...groundingAnnotations(groundingMetadata, characterAt), ...citationAnnotations(citationMetadata, characterAt)];
 }

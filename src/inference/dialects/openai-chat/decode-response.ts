@@ -48,8 +48,9 @@ function notAnAnswer(body: unknown): GatewayError {
 }
 
 function decodeExtensions(fields: JsonObject): Extensions | undefined {
-  const unknown = Object.entries(fields).filter(([key]) => !knownFields.has(key));
-  return unknown.length === 0 ? undefined : { dialect: "openai-chat", fields: Object.fromEntries(unknown) };
+  let unknown: Record<string, JsonValue | undefined> | undefined;
+  for (const key in fields) if (!knownFields.has(key)) (unknown ??= {})[key] = fields[key];
+  return unknown && { dialect: "openai-chat", fields: unknown };
 }
 
 function decodeChoice(choice: JsonObject, facts: { ordinal: number; id: string; context: DecodeContext }): Choice {

@@ -14,13 +14,13 @@ export class CallBuilder implements ItemBuilder {
   constructor(head: ItemHead, start: ToolCallStart) {
     this.head = head;
     this.start = start;
-    head.emit("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
+    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
   }
 
   append(text: string): void {
     if (text === "" || this.closed) return;
     this.text += text;
-    this.head.emit(`${this.stem}.delta`, { ...this.place(), delta: text });
+    this.head.emit?.(`${this.stem}.delta`, { ...this.place(), delta: text });
   }
 
   close(status: ItemStatus): void {
@@ -29,8 +29,8 @@ export class CallBuilder implements ItemBuilder {
     if (this.start.kind === "function" && this.text.trim() === "") this.append("{}");
     this.closed = true;
     const done = this.start.kind === "custom" ? { input: this.text } : { name: this.start.name, arguments: this.text };
-    this.head.emit(`${this.stem}.done`, { ...this.place(), ...done });
-    this.head.emit("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
+    this.head.emit?.(`${this.stem}.done`, { ...this.place(), ...done });
+    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
   }
 
   item(status: string): JsonObject {

@@ -11,7 +11,6 @@ import { responseRecord } from "./response-record.ts";
 export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
   const id = context.id ?? response.id;
   const builder = new OutputBuilder({
-    emit: () => undefined,
     idBase: () => idBaseOf(id),
     hidesReasoning: context.request?.reasoning?.exclude === true,
   });

@@ -11,7 +11,8 @@ export type Emit = (type: string, fields: JsonObject) => void;
 export interface ItemHead {
   id: string;
   outputIndex: number;
-  emit: Emit;
+  /** Absent where nobody listens. */
+  emit: Emit | undefined;
 }
 
 /** How an item ended. */
@@ -48,7 +49,7 @@ export class MessageBuilder implements ItemBuilder {
   constructor(head: ItemHead, phase: string | undefined) {
     this.head = head;
     this.phase = phase;
-    head.emit("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
+    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
   }
 
   text(key: number, { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] }): void {
@@ -56,12 +57,12 @@ export class MessageBuilder implements ItemBuilder {
     const logprobs = encodeTokens(tokens);
     part.text += text;
     part.logprobs.push(...logprobs);
-    this.head.emit("response.output_text.delta", { ...this.place(), delta: text, logprobs });
+    this.head.emit?.("response.output_text.delta", { ...this.place(), delta: text, logprobs });
   }
 
   refusal(key: number, refusal: string): void {
     this.part("refusal", key).text += refusal;
-    this.head.emit("response.refusal.delta", { ...this.place(), delta: refusal });
+    this.head.emit?.("response.refusal.delta", { ...this.place(), delta: refusal });
   }
 
   /** A citation; one for a part that has been told already comes too late for a stream. */
@@ -69,7 +70,7 @@ export class MessageBuilder implements ItemBuilder {
     const part = this.partIsOpen ? this.content.at(-1) : undefined;
     if (part?.key !== key || part.type !== "output_text") return;
     for (const wire of encodeAnnotation(annotation)) {
-      this.head.emit("response.output_text.annotation.added", {
+      this.head.emit?.("response.output_text.annotation.added", {
         ...this.place(), annotation_index: part.annotations.length, annotation: wire,
       });
       part.annotations.push(wire);
@@ -80,7 +81,7 @@ export class MessageBuilder implements ItemBuilder {
     if (this.closed) return;
     this.closed = true;
     this.closePart();
-    this.head.emit("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
+    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
   }
 
   item(status: string): JsonObject {
@@ -103,7 +104,7 @@ export class MessageBuilder implements ItemBuilder {
     const empty = wirePart({ ...part, annotations: [], logprobs: [] });
     this.content.push(part);
     this.partIsOpen = true;
-    this.head.emit("response.content_part.added", { ...this.place(), part: empty });
+    this.head.emit?.("response.content_part.added", { ...this.place(), part: empty });
     return part;
   }
 
@@ -111,8 +112,8 @@ export class MessageBuilder implements ItemBuilder {
     const part = this.content.at(-1);
     if (!this.partIsOpen || part === undefined) return;
     const done = part.type === "refusal" ? { refusal: part.text } : { text: part.text, logprobs: part.logprobs };
-    this.head.emit(part.type === "refusal" ? "response.refusal.done" : "response.output_text.done", { ...this.place(), ...done });
-    this.head.emit("response.content_part.done", { ...this.place(), part: wirePart(part) });
+    this.head.emit?.(part.type === "refusal" ? "response.refusal.done" : "response.output_text.done", { ...this.place(), ...done });
+    this.head.emit?.("response.content_part.done", { ...this.place(), part: wirePart(part) });
     this.partIsOpen = false;
   }
 

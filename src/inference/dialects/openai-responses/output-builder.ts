@@ -19,8 +19,8 @@ class WholeItem implements ItemBuilder {
 
   constructor(value: JsonObject, { outputIndex, emit }: ItemHead) {
     this.value = value;
-    emit("response.output_item.added", { output_index: outputIndex, item: value });
-    emit("response.output_item.done", { output_index: outputIndex, item: value });
+    emit?.("response.output_item.added", { output_index: outputIndex, item: value });
+    emit?.("response.output_item.done", { output_index: outputIndex, item: value });
   }
 
   close(): void {
@@ -38,7 +38,7 @@ class WholeItem implements ItemBuilder {
  */
 export class OutputBuilder {
   finish: Finish | undefined;
-  private readonly emit: Emit;
+  private readonly emit: Emit | undefined;
   private readonly idBase: () => string;
   private readonly hidesReasoning: boolean;
   private readonly items: ItemBuilder[] = [];
@@ -49,7 +49,7 @@ export class OutputBuilder {
   private hasRefusal = false;
   private tokens: TokenLogProbability[] = [];
 
-  constructor({ emit, idBase, hidesReasoning }: { emit: Emit; idBase: () => string; hidesReasoning: boolean }) {
+  constructor({ emit, idBase, hidesReasoning }: { emit?: Emit; idBase: () => string; hidesReasoning: boolean }) {
     this.emit = emit;
     this.idBase = idBase;
     this.hidesReasoning = hidesReasoning;

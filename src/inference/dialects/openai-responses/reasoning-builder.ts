@@ -26,7 +26,7 @@ export class ReasoningBuilder implements ItemBuilder {
   constructor(head: ItemHead, { format }: { format?: string }) {
     this.head = head;
     this.part = { type: "reasoning", ...(format !== undefined && { format }) };
-    head.emit("response.output_item.added", { output_index: head.outputIndex, item: this.item() });
+    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item() });
   }
 
   think(text: string, summaryIndex: number | undefined): void {
@@ -35,12 +35,12 @@ export class ReasoningBuilder implements ItemBuilder {
       this.closeSummary();
       this.open = key;
       this.summaries.push("");
-      this.head.emit("response.reasoning_summary_part.added", { ...this.place(), part: { type: "summary_text", text: "" } });
+      this.head.emit?.("response.reasoning_summary_part.added", { ...this.place(), part: { type: "summary_text", text: "" } });
     }
     const last = this.summaries.length - 1;
     this.summaries[last] += text;
     this.keep(text, summaryIndex);
-    this.head.emit("response.reasoning_summary_text.delta", { ...this.place(), delta: text });
+    this.head.emit?.("response.reasoning_summary_text.delta", { ...this.place(), delta: text });
   }
 
   seal(seals: Seals): void {
@@ -51,7 +51,7 @@ export class ReasoningBuilder implements ItemBuilder {
     if (this.closed) return;
     this.closed = true;
     this.closeSummary();
-    this.head.emit("response.output_item.done", { output_index: this.head.outputIndex, item: this.item() });
+    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item() });
   }
 
   item(): JsonObject {
@@ -78,8 +78,8 @@ export class ReasoningBuilder implements ItemBuilder {
   private closeSummary(): void {
     if (this.open === undefined) return;
     const text = this.summaries.at(-1) ?? "";
-    this.head.emit("response.reasoning_summary_text.done", { ...this.place(), text });
-    this.head.emit("response.reasoning_summary_part.done", { ...this.place(), part: { type: "summary_text", text } });
+    this.head.emit?.("response.reasoning_summary_text.done", { ...this.place(), text });
+    this.head.emit?.("response.reasoning_summary_part.done", { ...this.place(), part: { type: "summary_text", text } });
     this.open = undefined;
   }
 

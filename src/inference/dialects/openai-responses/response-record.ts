@@ -20,37 +20,18 @@ export interface RecordFacts {
   gateway?: GatewayFacts;
 }
 
-/** Every request field that a response repeats, with what stands there when the request has none. */
-const echoed: Readonly<Record<string, JsonValue>> = {
-  instructions: null,
-  max_output_tokens: null,
-  max_tool_calls: null,
-  parallel_tool_calls: true,
-  previous_response_id: null,
-  prompt_cache_key: null,
-  safety_identifier: null,
-  service_tier: "default",
-  store: true,
-  background: false,
-  temperature: 1,
-  top_p: 1,
-  top_logprobs: 0,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  tool_choice: "auto",
-  truncation: "disabled",
-  user: null,
-  metadata: {},
-};
+const noMetadata: JsonObject = {};
+const noReasoning: JsonObject = { effort: null, summary: null };
+const plainText: JsonObject = { format: { type: "text" } };
 
 /**
  * The whole record of a response: Open Responses (2026-07) wants every key, and numbers where the
  * request was silent.
  */
 export function responseRecord(facts: RecordFacts, { requestBody = {} }: ResponseContext): JsonObject {
-  const { ending, output, usage, gateway } = facts;
+  const { ending, output, usage, gateway, serviceTier } = facts;
   const request = requestBody as JsonObject;
-  return {
+  const record: JsonObject = {
     id: facts.id,
     object: "response",
     created_at: facts.createdAtSeconds,
@@ -62,13 +43,37 @@ export function responseRecord(facts: RecordFacts, { requestBody = {} }: Respons
     output,
     output_text: outputText(output),
     usage: usage === undefined ? null : encodeUsage(usage, gateway),
-    ...Object.fromEntries(Object.entries(echoed).map(([key, absent]) => [key, request[key] ?? absent])),
-    ...(facts.serviceTier !== undefined && { service_tier: facts.serviceTier }),
-    reasoning: { effort: null, summary: null, ...asObject(request.reasoning) },
-    text: { format: { type: "text" }, ...asObject(request.text) },
+    // Every request field that a response repeats, with what stands there when the request has none.
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: request.previous_response_id ?? null,
+    prompt_cache_key: request.prompt_cache_key ?? null,
+    safety_identifier: request.safety_identifier ?? null,
+    service_tier: serviceTier ?? request.service_tier ?? "default",
+    store: request.store ?? true,
+    background: request.background ?? false,
+    temperature: request.temperature ?? 1,
+    top_p: request.top_p ?? 1,
+    top_logprobs: request.top_logprobs ?? 0,
+    presence_penalty: request.presence_penalty ?? 0,
+    frequency_penalty: request.frequency_penalty ?? 0,
+    tool_choice: request.tool_choice ?? "auto",
+    truncation: request.truncation ?? "disabled",
+    user: request.user ?? null,
+    metadata: request.metadata ?? noMetadata,
+    reasoning: completed(noReasoning, request.reasoning),
+    text: completed(plainText, request.text),
     tools: (asArray(request.tools) ?? []).map(echoedTool),
-    ...gatewayFields(gateway),
   };
+  return gateway === undefined ? record : { ...record, ...gatewayFields(gateway) };
+}
+
+/** An object of the request with the members that it left out. */
+function completed(defaults: JsonObject, value: JsonValue | undefined): JsonObject {
+  const own = asObject(value);
+  return own === undefined ? defaults : { ...defaults, ...own };
 }
 
 /** Functions are shown with all their keys. */
