@@ -105,6 +105,8 @@ async function attemptOne(
 ): Promise<ServedWhole | ServedStream | undefined> {
   const { deps, call, lifeline } = execution;
   const startedMs = deps.clock.monotonicMs();
+  // Putting the request into the first candidate's dialect was still own work before the first call.
+  if (execution.failed.length === 0) execution.firstSendMs = startedMs;
   let whole: Whole;
   let status = 200;
   if (interpretation.pieces !== undefined) {

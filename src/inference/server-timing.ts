@@ -7,25 +7,24 @@ export interface Timings {
   /** Own work before the first upstream call. */
   gw: number;
   upstream: { provider: string; dur: number }[];
-  /** Own work after the upstream's last byte. */
+  /** Own work after that: between attempts, and after the upstream's last byte. */
   post: number;
+  /** The sum of all parts. */
   total: number;
 }
 
-/** Times from the marks of a request; a stream whose head is about to leave has no `post` yet. */
+/** Times from the marks of a request: what is no attempt and came after the first began is `post`, so that the parts make the total. */
 export function timingsOf(marks: {
   startedMs: number;
   firstSendMs: number;
   endMs: number;
-  upstreamEndMs: number;
   attempts: readonly AttemptRecord[];
 }): Timings {
-  return {
-    gw: rounded(marks.firstSendMs - marks.startedMs),
-    upstream: marks.attempts.map(({ provider, durationMs }) => ({ provider, dur: rounded(durationMs) })),
-    post: rounded(marks.endMs - marks.upstreamEndMs),
-    total: rounded(marks.endMs - marks.startedMs),
-  };
+  const gw = rounded(marks.firstSendMs - marks.startedMs);
+  const upstream = marks.attempts.map(({ provider, durationMs }) => ({ provider, dur: rounded(durationMs) }));
+  const asked = upstream.reduce((sum, { dur }) => sum + dur, gw);
+  const post = rounded(marks.endMs - marks.startedMs - asked);
+  return { gw, upstream, post, total: rounded(asked + post) };
 }
 
 /** The header's text (W3C Server Timing). */

@@ -22,9 +22,7 @@ export function wholeResponse(
   context: RequestContext,
   { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
 ): Response {
-  const headers = servedHeaders(served, {
-    gathered: context.headers, endMs: served.settled.settledMs, upstreamEndMs: served.timing.upstreamEndMs,
-  });
+  const headers = servedHeaders(served, { gathered: context.headers, endMs: served.settled.settledMs });
   headers.set("content-type", "application/json");
   if (call.wantsBalance) addSettledHeaders(headers, served.settled);
   return new Response(text, { headers });
@@ -36,7 +34,7 @@ export function streamResponse(
   { served, nowMs, frames }: { served: ServedStream; nowMs: number; frames: FrameSource },
 ): Response {
   const gathered = { ...eventStreamHeaders, ...context.headers };
-  return new Response(frameStream(frames), { headers: servedHeaders(served, { gathered, endMs: nowMs, upstreamEndMs: nowMs }) });
+  return new Response(frameStream(frames), { headers: servedHeaders(served, { gathered, endMs: nowMs }) });
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */

@@ -63,13 +63,13 @@ function lossText(losses: readonly Loss[]): string {
  */
 export function servedHeaders(
   served: Served,
-  { gathered, ...marks }: { gathered: Readonly<Record<string, string>>; endMs: number; upstreamEndMs: number },
+  { gathered, endMs }: { gathered: Readonly<Record<string, string>>; endMs: number },
 ): Headers {
   const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
   const headers = new Headers(headersOfRoute(candidate));
   for (const name in gathered) headers.set(name, gathered[name] ?? "");
   headers.set(names.providerChain, attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->"));
-  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, ...marks, attempts })));
+  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, endMs, attempts })));
   if (balanceAtAdmissionNano !== undefined) headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
   if (served.losses.length > 0) headers.set(names.translationLoss, lossText(served.losses));
   if (served.sessionMoved) headers.set(names.sessionMoved, "true");
