@@ -5,7 +5,8 @@ import { GatewayError } from "../platform/lib/errors.ts";
 import { genAi } from "../platform/telemetry/gen-ai-attributes.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
-import type { TracedAttempt, TracedInference, Tracing } from "../platform/telemetry/tracing.ts";
+import type { TracedAttempt, TracedInference } from "../platform/telemetry/traced-inference.ts";
+import type { Tracing } from "../platform/telemetry/tracing.ts";
 
 interface Telemetry {
   logger: Logger;

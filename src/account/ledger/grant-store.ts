@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Grant, GrantKind } from "./grants.ts";
+import type { Grant, GrantKind } from "./grant.ts";
 import type { Bucket } from "./transfer.ts";
 
 interface GrantRow {

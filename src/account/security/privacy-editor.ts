@@ -1,13 +1,7 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { Turns } from "../turns.ts";
-import type { Privacy, PrivacyDirectory } from "./privacy.ts";
+import type { Privacy, PrivacyDirectory, PrivacyOwner } from "./privacy.ts";
 import type { PrivacyStore } from "./privacy-store.ts";
-
-/** Whose demands are changed: a workspace's own, or those of one of its keys. */
-export interface PrivacyOwner {
-  workspaceId: string;
-  ownerId: string;
-}
 
 /** Changes what workspaces and keys demand of providers; what is answered is in force. */
 export class PrivacyEditor {

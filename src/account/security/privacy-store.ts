@@ -1,6 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Privacy } from "./privacy.ts";
-import type { PrivacyOwner } from "./privacy-editor.ts";
+import type { Privacy, PrivacyOwner } from "./privacy.ts";
 
 /** Rows of privacy settings. */
 export interface PrivacyTables {

@@ -8,6 +8,12 @@ export interface Privacy {
   blockedProviders: readonly string[];
 }
 
+/** Whose demands they are: a workspace's own, or those of one of its keys. */
+export interface PrivacyOwner {
+  workspaceId: string;
+  ownerId: string;
+}
+
 /** The demands of whoever demands nothing. */
 export const noPrivacy: Privacy = Object.freeze({ zdr: false, blockedProviders: Object.freeze([]) });
 

@@ -9,7 +9,8 @@ import {
 import { genAi } from "./gen-ai-attributes.ts";
 import { redactText } from "./redact.ts";
 import { parseTraceParent, type TraceParent } from "./trace-parent.ts";
-import type { TracedAttempt, TracedInference, TracingOptions } from "./tracing.ts";
+import type { TracedAttempt, TracedInference } from "./traced-inference.ts";
+import type { TracingOptions } from "./tracing-settings.ts";
 
 /** Turns settled requests into spans and sends them in batches. */
 export interface SpanRecorder {

@@ -1,4 +1,14 @@
-import type { TracingOptions } from "./tracing.ts";
+/** How tracing is built. */
+export interface TracingOptions {
+  /** Full URL of the collector's traces path; absent turns tracing off. */
+  endpoint?: string;
+  /** Headers of every export, such as a collector's credential. */
+  headers?: Readonly<Record<string, string>>;
+  serviceName: string;
+  version: string;
+  /** Told of each batch that could not be delivered; spans are dropped then, requests are unaffected. */
+  onExportError?: (error: unknown) => void;
+}
 
 /** Variables of a process, as `process.env` has them. */
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { genAi } from "./gen-ai-attributes.ts";
 import { parseTraceParent } from "./trace-parent.ts";
-import { createTracing, type TracedInference } from "./tracing.ts";
+import type { TracedInference } from "./traced-inference.ts";
+import { createTracing } from "./tracing.ts";
 import { readTracingSettings } from "./tracing-settings.ts";
 
 const otlpValue = z.object({
