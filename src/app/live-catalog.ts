@@ -1,5 +1,5 @@
 import { ZodError, z } from "zod";
-import { buildCatalog, type CatalogOptions } from "../inference/catalog/build-catalog.ts";
+import { buildCatalog, buildProviders, type CatalogOptions } from "../inference/catalog/build-catalog.ts";
 import { readBundledFacts, readFacts } from "../inference/catalog/bundled-facts.ts";
 import { compareCatalogs, type CatalogChange } from "../inference/catalog/catalog-change.ts";
 import type { CatalogFacts } from "../inference/catalog/catalog-facts.ts";
@@ -63,10 +63,8 @@ export class LiveCatalog {
       environment, configuredProviders: providers, configuredRouters: routers ?? {}, nowMs: clock.nowMs(), facts: factsOf(factsPath),
       ...(previous !== undefined && { previous }),
     };
-    if (sandbox !== true) {
-      const catalog = buildCatalog(options);
-      if (sandbox === false || hasPlatformCredential(catalog)) return catalog;
-    }
+    const isSimulated = sandbox === "auto" ? !hasPlatformCredential({ providers: buildProviders(options) }) : sandbox;
+    if (!isSimulated) return buildCatalog(options);
     this.simulator ??= startSandbox({ clock });
     return buildCatalog({ ...options, simulatedProvider: sandboxProvider(this.simulator.baseUrl) });
   }

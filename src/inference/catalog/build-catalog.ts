@@ -54,7 +54,8 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
 const entriesOf = ({ configuredProviders, simulatedProvider }: CatalogOptions): ConfiguredProvider[] =>
   [...configuredProviders, ...(simulatedProvider === undefined ? [] : [simulatedProvider])];
 
-function buildProviders(options: CatalogOptions): Map<string, Provider> {
+/** The providers of a catalog; they do not depend on its facts. */
+export function buildProviders(options: CatalogOptions): Map<string, Provider> {
   const { environment, configuredProviders, simulatedProvider } = options;
   const providers = new Map<string, Provider>();
   for (const definition of providerDefinitions) {

@@ -49,5 +49,5 @@ export const isReachable = (
 export const isPlatformServed = (provider: Provider): boolean => hasCredential(provider) && provider.baseUrl !== undefined;
 
 /** Whether any provider but the simulated one has a credential of the platform and an address. */
-export const hasPlatformCredential = ({ providers }: CatalogSnapshot): boolean =>
+export const hasPlatformCredential = ({ providers }: Pick<CatalogSnapshot, "providers">): boolean =>
   providers.values().some((provider) => isPlatformServed(provider) && !provider.simulated);

@@ -1,0 +1,103 @@
+import type { Clock } from "../../platform/lib/clock.ts";
+import { answerGeneration } from "./answer-generation.ts";
+import { answerPlain } from "./answer-plain.ts";
+import type { SandboxDialect } from "./dialect.ts";
+import { sandboxModels } from "./sandbox-models.ts";
+import { anthropicCountTokens } from "./wire/anthropic-count-tokens.ts";
+import { anthropicMessages } from "./wire/anthropic-messages.ts";
+import { decisions } from "./wire/decisions.ts";
+import { documentsParse } from "./wire/documents-parse.ts";
+import { embeddings } from "./wire/embeddings.ts";
+import { googleGenerate } from "./wire/google-generate.ts";
+import { moderations } from "./wire/moderations.ts";
+import { openaiChat } from "./wire/openai-chat.ts";
+import { openaiError } from "./wire/openai-error.ts";
+import { openaiResponses } from "./wire/openai-responses.ts";
+import type { PlainSurface } from "./wire/plain-surface.ts";
+import { rerank } from "./wire/rerank.ts";
+
+/** Answers one request as the simulated upstream. */
+export type AnswerRequest = (request: Request) => Response | Promise<Response>;
+
+type Handler = (request: Request, path: string) => Response | Promise<Response>;
+
+const googleModelsPath = "/v1beta/models/";
+
+/** What answers every request of a sandbox. */
+export function requestAnswerer(clock: Clock): AnswerRequest {
+  const generate = (dialect: SandboxDialect): Handler =>
+    (request) => generateFrom(request, { dialect, clock, path: { model: "", action: "" } });
+  const plain = (surface: PlainSurface): Handler =>
+    async (request) => answerPlain(surface, await request.text(), request);
+  const google: Handler = (request, path) => generateFrom(request, {
+    dialect: googleGenerate, clock, path: splitVerb(decodeURIComponent(path.slice(googleModelsPath.length))),
+  });
+  const handlers: Readonly<Record<string, Handler>> = {
+    "GET /v1/models": () => Response.json(modelList),
+    "POST /v1/chat/completions": generate(openaiChat),
+    "POST /v1/responses": generate(openaiResponses),
+    "POST /v1/messages": generate(anthropicMessages),
+    "POST /v1/messages/count_tokens": plain(anthropicCountTokens),
+    "POST /v1/embeddings": plain(embeddings),
+    "POST /v1/rerank": plain(rerank),
+    "POST /v1/moderations": plain(moderations),
+    "POST /v1/documents/parse": plain(documentsParse),
+    "POST /v1/decisions": plain(decisions),
+  };
+  return (request) => {
+    const { pathname } = new URL(request.url);
+    const isGoogle = request.method === "POST" && pathname.startsWith(googleModelsPath);
+    const handle = isGoogle ? google : handlers[`${request.method} ${pathname}`];
+    return handle === undefined ? notFound(pathname) : handle(request, pathname);
+  };
+}
+
+interface Generation {
+  dialect: SandboxDialect;
+  clock: Clock;
+  path: { model: string; action: string };
+}
+
+async function generateFrom(
+  request: Request,
+  { dialect, clock, path }: Generation,
+): Promise<Response> {
+  return answerGeneration(dialect, {
+    bodyText: await request.text(),
+    target: {
+      pathModel: path.model,
+      pathAction: path.action,
+      query: new URL(request.url).searchParams,
+    },
+    signal: request.signal,
+    createdAtSeconds: Math.floor(clock.nowMs() / 1000),
+  });
+}
+
+/**
+ * Google's paths name the model and, after a colon, what to do with it; model names have colons
+ * too.
+ */
+function splitVerb(verb: string): Generation["path"] {
+  const colon = verb.lastIndexOf(":");
+  return colon === -1
+    ? { model: verb, action: "" }
+    : { model: verb.slice(0, colon), action: verb.slice(colon + 1) };
+}
+
+const modelList = {
+  object: "list",
+  data: sandboxModels.map((model) => ({
+    id: model.upstream_model,
+    object: "model",
+    created: 0,
+    owned_by: "sandbox",
+  })),
+};
+
+function notFound(path: string): Response {
+  const message = `The sandbox has no ${path}.`;
+  return Response.json(openaiError({ status: 404, message, requestId: "sandbox" }), {
+    status: 404,
+  });
+}
