@@ -40,27 +40,51 @@ export type HealthSignal = "served" | "outage" | "rationed" | "smoke-passed" | "
 
 /** The health after a signal at a wall time. */
 export function nextHealth(before: ProviderHealth, signal: HealthSignal, nowMs: number): ProviderHealth {
-  const health = settled(before, nowMs);
+  const health = copyOf(before);
+  settle(health, nowMs);
   switch (signal) {
-    case "served": return afterSuccess(weighed(health, { nowMs, failed: 0 }), nowMs);
-    case "outage": return afterOutage(weighed(health, { nowMs, failed: 1 }), nowMs);
-    case "rationed": return settled(weighed(health, { nowMs, failed: 1 }), nowMs);
-    case "smoke-passed": return { ...health, excluded: false };
-    case "smoke-failed": return { ...health, excluded: !servedLately(health, nowMs) };
-    case "budget-spent": return { ...health, budgetExhausted: true };
-    case "budget-free": return { ...health, budgetExhausted: false };
+    case "served": takeSuccess(health, nowMs); break;
+    case "outage": takeOutage(health, nowMs); break;
+    case "rationed": weigh(health, { nowMs, failed: 1 }); break;
+    case "smoke-passed": health.excluded = false; break;
+    case "smoke-failed": health.excluded = !servedLately(health, nowMs); break;
+    case "budget-spent": health.budgetExhausted = true; break;
+    case "budget-free": health.budgetExhausted = false; break;
     // An operator says that all is well: what failed before counts no more. Money that is spent stays spent.
     case "cleared": return { ...unknownHealth, lastSuccessMs: health.lastSuccessMs, budgetExhausted: health.budgetExhausted };
   }
+  settle(health, nowMs);
+  return health;
 }
 
-/** The health at a later time, when nothing happened but time passed; the same object where that changes nothing. */
-export const settledHealth = (health: ProviderHealth, nowMs: number): ProviderHealth => settled(health, nowMs);
+/** Members are named one by one: every request brings a signal, and copying an object of this size by spread costs more than the rest. */
+const copyOf = (health: ProviderHealth): ProviderHealth => ({
+  attempts: health.attempts,
+  failures: health.failures,
+  weighedAtMs: health.weighedAtMs,
+  failuresInRow: health.failuresInRow,
+  rowStartedMs: health.rowStartedMs,
+  lastFailureMs: health.lastFailureMs,
+  successesInRow: health.successesInRow,
+  lastSuccessMs: health.lastSuccessMs,
+  deprioritized: health.deprioritized,
+  quarantine: health.quarantine,
+  excluded: health.excluded,
+  budgetExhausted: health.budgetExhausted,
+});
 
-/** Whether nothing is remembered that could be a state: what planning a request finds of most providers, without reckoning. */
-export const isUntroubled = ({ deprioritized, failuresInRow, failures, quarantine, excluded, budgetExhausted }: ProviderHealth): boolean =>
-  !deprioritized && failuresInRow === 0 && failures < limits.deprioritizedFailuresMin && quarantine === undefined && !excluded
-  && !budgetExhausted;
+/** The health at a later time, when nothing happened but time passed; the same object where that changes nothing. */
+export function settledHealth(health: ProviderHealth, nowMs: number): ProviderHealth {
+  const deprioritized = shouldBeLast(health, nowMs);
+  return deprioritized === health.deprioritized ? health : { ...health, deprioritized };
+}
+
+/**
+ * Whether a provider is in no state, as planning finds most of them, without reckoning: while no signal comes, time makes
+ * failures weigh less, so that nobody becomes deprioritized by its passing.
+ */
+export const isUntroubled = ({ deprioritized, quarantine, excluded, budgetExhausted }: ProviderHealth): boolean =>
+  !deprioritized && quarantine === undefined && !excluded && !budgetExhausted;
 
 /** Every state that a provider is in, the gravest first; empty for a healthy one. */
 export function statesOf(health: ProviderHealth, nowMs: number): RoutingState[] {
@@ -79,38 +103,41 @@ export const isOnProbation = ({ quarantine }: ProviderHealth, nowMs: number): bo
   quarantine !== undefined && nowMs >= quarantine.untilMs && nowMs < quarantine.untilMs + limits.probationMs;
 
 const isDeprioritized = (health: ProviderHealth, nowMs: number): boolean =>
-  settled(health, nowMs).deprioritized || isOnProbation(health, nowMs);
+  shouldBeLast(health, nowMs) || isOnProbation(health, nowMs);
 
 const decay = (sinceMs: number): number => 2 ** (-Math.max(0, sinceMs) / limits.halfLifeMs);
 
-function weighed(health: ProviderHealth, { nowMs, failed }: { nowMs: number; failed: 0 | 1 }): ProviderHealth {
+function weigh(health: ProviderHealth, { nowMs, failed }: { nowMs: number; failed: 0 | 1 }): void {
   const factor = decay(nowMs - health.weighedAtMs);
   const attempts = health.attempts * factor + 1;
   const scale = attempts > limits.weightMax ? limits.weightMax / attempts : 1;
-  return { ...health, attempts: attempts * scale, failures: (health.failures * factor + failed) * scale, weighedAtMs: nowMs };
+  health.attempts = attempts * scale;
+  health.failures = (health.failures * factor + failed) * scale;
+  health.weighedAtMs = nowMs;
 }
 
-function afterSuccess(health: ProviderHealth, nowMs: number): ProviderHealth {
-  const successesInRow = health.successesInRow + 1;
+function takeSuccess(health: ProviderHealth, nowMs: number): void {
+  weigh(health, { nowMs, failed: 0 });
+  health.successesInRow += 1;
+  health.failuresInRow = 0;
+  health.lastSuccessMs = nowMs;
+  health.excluded = false;
+  const { quarantine } = health;
+  if (quarantine === undefined) return;
   // Whoever serves is not gone: a success within the quarantine, of a request that was under way, ends it.
-  const isForgiven = health.quarantine !== undefined && successesInRow >= limits.probationSuccesses;
-  const quarantine = health.quarantine === undefined || isForgiven
-    ? undefined
-    : { ...health.quarantine, untilMs: Math.min(health.quarantine.untilMs, nowMs) };
-  const failures = isForgiven ? 0 : health.failures;
-  return settled({ ...health, failures, successesInRow, quarantine, failuresInRow: 0, lastSuccessMs: nowMs, excluded: false }, nowMs);
+  const isForgiven = health.successesInRow >= limits.probationSuccesses;
+  health.quarantine = isForgiven ? undefined : { ...quarantine, untilMs: Math.min(quarantine.untilMs, nowMs) };
+  if (isForgiven) health.failures = 0;
 }
 
-function afterOutage(health: ProviderHealth, nowMs: number): ProviderHealth {
+function takeOutage(health: ProviderHealth, nowMs: number): void {
+  weigh(health, { nowMs, failed: 1 });
   const continues = health.failuresInRow > 0 && nowMs - health.lastFailureMs < limits.rowForgottenMs;
-  const row = {
-    failuresInRow: continues ? health.failuresInRow + 1 : 1,
-    rowStartedMs: continues ? health.rowStartedMs : nowMs,
-    lastFailureMs: nowMs,
-    successesInRow: 0,
-  };
-  const next = { ...health, ...row };
-  return settled({ ...next, quarantine: quarantineAfter(next, nowMs) }, nowMs);
+  health.failuresInRow = continues ? health.failuresInRow + 1 : 1;
+  if (!continues) health.rowStartedMs = nowMs;
+  health.lastFailureMs = nowMs;
+  health.successesInRow = 0;
+  health.quarantine = quarantineAfter(health, nowMs);
 }
 
 function quarantineAfter(health: ProviderHealth, nowMs: number): ProviderHealth["quarantine"] {
@@ -125,9 +152,8 @@ function quarantineAfter(health: ProviderHealth, nowMs: number): ProviderHealth[
   return { untilMs: nowMs + lengthMs, lengthMs };
 }
 
-function settled(health: ProviderHealth, nowMs: number): ProviderHealth {
-  const deprioritized = shouldBeLast(health, nowMs);
-  return deprioritized === health.deprioritized ? health : { ...health, deprioritized };
+function settle(health: ProviderHealth, nowMs: number): void {
+  health.deprioritized = shouldBeLast(health, nowMs);
 }
 
 function shouldBeLast(health: ProviderHealth, nowMs: number): boolean {
