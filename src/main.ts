@@ -57,6 +57,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     mail: configuration.mail,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     payments: configuration.payments,
+    referrals: configuration.referrals,
     generationDays: configuration.retention.generationsDays,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,

@@ -29,6 +29,9 @@ import { openCredits, type PlanCredits } from "./ledger/open-credits.ts";
 import { PresetDirectory } from "./presets/preset-directory.ts";
 import { PresetEditor } from "./presets/preset-editor.ts";
 import { PresetStore, type PresetTables } from "./presets/preset-store.ts";
+import { openReferrals } from "./referrals/open-referrals.ts";
+import type { ReferralSettings } from "./referrals/referral-settings.ts";
+import type { ReferralTables } from "./referrals/referral-store.ts";
 import { openSecurity, type SecurityTables } from "./security/open-security.ts";
 import { revokeCredentials } from "./workspaces/revoke-credentials.ts";
 import { WorkspaceEditor } from "./workspaces/workspace-editor.ts";
@@ -37,7 +40,7 @@ import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-sto
 /** Everything that the account plane keeps in the database. */
 export type AccountTables =
   WorkspaceTables & PeopleTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables & LedgerTables & PresetTables
-  & ByokTables & SecurityTables & BudgetsTables;
+  & ByokTables & SecurityTables & BudgetsTables & ReferralTables;
 
 /** What the account plane is built from. */
 export interface AccountOptions {
@@ -60,6 +63,8 @@ export interface AccountOptions {
   onCreditError(error: unknown): void;
   /** Absent, people come by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
+  /** Credits for bringing somebody; absent where none are given. */
+  referrals?: ReferralSettings | undefined;
   /** Where mail is handed in; absent where none is sent. */
   mail?: MailSettings | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
@@ -106,17 +111,21 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     { settings: options.bootstrap, existing: loaded.workspaces, hasKeys: loaded.hasKeys },
   );
   const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
-  const people = await openPeople({
-    ...options, mailer, database: database.withTables(), ...keyParts, firstWorkspaceId,
-    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
-  });
-  const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
-  useWriter.start();
   const credits = openCredits({
     database: database.withTables(), commits, clock, ledger, plans: options.plans, onError: options.onCreditError,
     isLeader: options.isLeader,
     workspaces: () => directory.allWorkspaces().filter(({ blocked }) => !blocked),
   });
+  const referrals = openReferrals({
+    settings: options.referrals, database: database.withTables(), grants: credits.grants, hasher, clock, isLeader: options.isLeader,
+    sendsMail: mailer !== undefined, onError: options.onCreditError,
+  });
+  const people = await openPeople({
+    ...options, mailer, referrals, database: database.withTables(), ...keyParts, firstWorkspaceId,
+    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
+  });
+  const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
+  useWriter.start();
   await credits.monthlyCredits.run();
   credits.monthlyCredits.start();
   const editors = {
@@ -124,7 +133,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...keyParts }),
   };
   return {
-    ...credits, operatorWorkspaceId: firstWorkspaceId, planCredits: options.plans, ...editors,
+    ...credits, referrals, operatorWorkspaceId: firstWorkspaceId, planCredits: options.plans, ...editors,
     userEditor: new UserEditor({
       database: database.withTables(), clock, ...people, operatorWorkspaceId: firstWorkspaceId,
       workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),

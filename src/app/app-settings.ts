@@ -3,6 +3,7 @@ import type { BootstrapSettings } from "../account/bootstrap.ts";
 import type { PaymentSettings } from "../account/payments/payment-settings.ts";
 import type { MailSettings } from "../account/notify/mailer.ts";
 import type { PeopleSettings } from "../account/people/open-people.ts";
+import type { ReferralSettings } from "../account/referrals/referral-settings.ts";
 import type { TrustedProxies } from "../http/client-address.ts";
 import type { DisconnectPolicy } from "../inference/dependencies.ts";
 import type { CatalogSources } from "./live-catalog.ts";
@@ -31,6 +32,8 @@ export interface AppSettings extends CatalogSources {
   people?: PeopleSettings | undefined;
   /** Card payments; off where they are absent, or have no key for Stripe. */
   payments?: PaymentSettings | undefined;
+  /** Credits for bringing somebody; absent where none are given. */
+  referrals?: ReferralSettings | undefined;
   /** Where mail is handed in; absent where none is sent. */
   mail?: MailSettings | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */

@@ -15,13 +15,14 @@ export function buildPayments(
   },
 ): Promise<Payments | undefined> {
   if (settings === undefined) return Promise.resolve(undefined);
-  const { account: { ledger, withdrawals, directory }, storage, insights, logger } = parts;
+  const { account: { ledger, withdrawals, directory, referrals }, storage, insights, logger } = parts;
   return openPayments({
     ...parts, settings, ledger, withdrawals, database: storage.database.withTables(), commits: storage.commits,
     buyerOf(workspaceId) {
       const workspace = directory.workspace(workspaceId);
       return workspace === undefined || workspace.blocked ? undefined : { name: workspace.name };
     },
+    onCredited: () => referrals?.soon(),
     onRefused: ({ id, type }, outcome) =>
       logger.error({ event: id, type, outcome }, "what Stripe says does not fit what was ordered; nothing was credited"),
     onError: (error) => logger.error({ err: error }, "something of a payment could not be done yet"),

@@ -69,6 +69,7 @@ export interface App {
   ledger: LedgerPort;
   budgets: Account["budgets"];
   people: Account["people"];
+  referrals: Account["referrals"];
   insights: Insights;
   storage: Storage<Schema>;
   /** Undefined where no key for Stripe is configured. */
@@ -259,7 +260,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger, budgets: account.budgets, people: account.people, insights, payments,
+    ledger: account.ledger, budgets: account.budgets, people: account.people, referrals: account.referrals, insights, payments,
     background: stored.background, prober: keyProber,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
@@ -275,6 +276,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     async close() {
       await stopRounds();
       await Promise.all([stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
+      await account.referrals?.stop();
       await keyProber.stop();
       await documents.stop();
       endInference(inference);

@@ -20,6 +20,7 @@ import type { People } from "../account/people/open-people.ts";
 import type { UserEditor } from "../account/people/user-editor.ts";
 import type { PresetDirectory } from "../account/presets/preset-directory.ts";
 import type { PresetEditor } from "../account/presets/preset-editor.ts";
+import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
 import type { WorkspaceEditor } from "../account/workspaces/workspace-editor.ts";
 import type { Documents } from "../documents/open-documents.ts";
@@ -82,6 +83,8 @@ export interface Dependencies {
   embeddingCache: AnswerCache;
   security: Security;
   budgets: Budgets;
+  /** Undefined where no credits are given for bringing somebody. */
+  referrals: Referrals | undefined;
   /** Undefined where no key for Stripe is configured. */
   payments: Payments | undefined;
   counters: RateCounters;

@@ -20,9 +20,10 @@ import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./acco
 import { stripeWebhook } from "./account/payments-webhook.ts";
 import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
 import { resetPasswordPage, submitPasswordReset, submitVerification, verifyEmailPage } from "./account/recovery-pages.ts";
-import { claimPage, joinPage, signInFailedPage, submitClaim, submitJoin } from "./account/people-pages.ts";
+import { claimPage, joinPage, signInFailedPage, signUpPage, submitClaim, submitJoin, submitSignUp } from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
+import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { grantCredits, listGrants } from "./admin/grants.ts";
 import { listPlans } from "./admin/plans.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
@@ -80,7 +81,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
   modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
   // People
-  claimPage, submitClaim, joinPage, submitJoin, signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
+  claimPage, submitClaim, joinPage, submitJoin, signUpPage, submitSignUp,
+  signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
   signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
   requestPasswordReset, resetPassword, resetPasswordPage, submitPasswordReset,
   sendVerification, verifyEmail, verifyEmailPage, submitVerification,
@@ -89,6 +91,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
   // Account
   createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, deleteChildKey, credits,
+  getReferrals, acceptReferral,
   createManagementKey, listManagementKeys, revokeManagementKey,
   createPreset, listPresets, getPreset, changePreset, deletePreset,
   createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,

@@ -29,6 +29,8 @@ export interface PaymentOptions {
   withdrawals: Withdrawals;
   /** Who pays for a workspace by itself; undefined for one that is gone or shut out. */
   buyerOf(workspaceId: string): Buyer | undefined;
+  /** Told when somebody's credits were paid. */
+  onCredited?(): void;
   /** Told of events that do not fit what was ordered: somebody may have paid and has no credits. */
   onRefused(event: PaymentEvent, outcome: EventOutcome): void;
   /** Told what failed beside any request; it is tried again. */
@@ -52,7 +54,7 @@ export async function openPayments(options: PaymentOptions) {
   };
   const shared = { ...options, books, stripe, live };
   const follower = new ClaimFollower(shared);
-  const paidOrders = new PaidOrders({ books, follower });
+  const paidOrders = new PaidOrders({ books, follower, onCredited: () => options.onCredited?.() });
   const turns = new Turns();
   const automaticStore = new AutomaticStore(database);
   const automatic = new AutomaticTopUps({ ...shared, paidOrders, turns, store: automaticStore });

@@ -24,10 +24,12 @@ const numberTries = 5;
 export class PaidOrders {
   private readonly books: PaymentBooks;
   private readonly follower: ClaimFollower;
+  private readonly onCredited: (() => void) | undefined;
 
-  constructor(options: { books: PaymentBooks; follower: ClaimFollower }) {
+  constructor(options: { books: PaymentBooks; follower: ClaimFollower; onCredited?: (() => void) | undefined }) {
     this.books = options.books;
     this.follower = options.follower;
+    this.onCredited = options.onCredited;
   }
 
   /**
@@ -42,6 +44,7 @@ export class PaidOrders {
     if (outcome === "refused_second_payment") return outcome;
     await this.books.orders.setPaid(order.id, payment.paymentIntentId);
     await this.follower.follow(order.workspaceId);
+    if (outcome === "credited") this.onCredited?.();
     return outcome;
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from "../../platform/lib/clock.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { SecretHasher } from "../keys/secret-hasher.ts";
 import type { Mailer } from "../notify/mailer.ts";
+import type { Referrals } from "../referrals/referrals.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { IdentityOptions } from "./create-identity.ts";
 import { LazyIdentity, type OidcProvider } from "./identity.ts";
@@ -38,6 +39,8 @@ export interface PeopleOptions {
   /** Id of the workspace of the first start. */
   firstWorkspaceId: string;
   settings: PeopleSettings;
+  /** Credits for bringing somebody; absent where none are given. */
+  referrals: Referrals | undefined;
   /** Absent where no mail is sent. */
   mailer: Mailer | undefined;
   /** Where people reach the service, without a trailing slash; asked for with the first use. */
@@ -61,7 +64,8 @@ export async function openPeople(options: PeopleOptions) {
   const invitations = new Invitations({ database, hasher, clock });
   const shared = { database, clock, invitations, plan: settings.plan, putWorkspace: directory.putWorkspace.bind(directory) };
   const signUp = new SignUp({
-    ...shared, hasher: passwords, claim, policy: settings.signUp, firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
+    ...shared, hasher: passwords, claim, policy: settings.signUp, referrals: options.referrals,
+    firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
   });
   const sessions = new SessionStore(database);
   const users = new UserStore(database);
@@ -86,6 +90,7 @@ export async function openPeople(options: PeopleOptions) {
     throttle: new SignInThrottle(clock),
     recovery: new Recovery({
       ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
+      onVerified: () => options.referrals?.soon(),
       onMailError: (error) => options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`),
     }),
   };

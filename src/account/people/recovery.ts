@@ -25,6 +25,8 @@ interface RecoveryOptions {
   mailer: Mailer | undefined;
   /** Where people reach the service, without a trailing slash; links never take it from a request. */
   publicUrl(): string;
+  /** Told when an address was confirmed. */
+  onVerified(): void;
   /** Told of a mail that could not be sent. */
   onMailError(error: unknown): void;
 }
@@ -86,6 +88,7 @@ export class Recovery {
       await transaction.deleteFrom("user_sessions").where("user_id", "=", userId).execute();
       if (byMail) await markVerified(transaction, { userId, email });
     });
+    this.options.onVerified();
   }
 
   /** Sends a link that proves whose an address is. Throws `not_configured`. */
@@ -103,9 +106,10 @@ export class Recovery {
   }
 
   /** Notes that an address is its user's. Throws `forbidden`. */
-  verify(token: string): Promise<void> {
+  async verify(token: string): Promise<void> {
     const { database, links } = this.options;
-    return database.transaction().execute(async (transaction) => markVerified(transaction, await links.take(transaction, "email", token)));
+    await database.transaction().execute(async (transaction) => markVerified(transaction, await links.take(transaction, "email", token)));
+    this.options.onVerified();
   }
 
   /** Resolves when no mail is under way any more. */

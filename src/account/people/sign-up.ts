@@ -7,6 +7,7 @@ import type { PlanId } from "../workspaces/plan.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { workspaceRow } from "../workspaces/workspace-store.ts";
 import type { Invitations } from "./invitations.ts";
+import type { Referrals, Referrer } from "../referrals/referrals.ts";
 import type { OwnerClaim } from "./owner-claim.ts";
 import type { PasswordHasher } from "./password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
@@ -23,6 +24,8 @@ export interface NewPerson {
   /** In lower case. */
   email: string;
   password: string;
+  /** Whose code brought this person. */
+  referralCode?: string | undefined;
 }
 
 /** What signing up is built from. */
@@ -33,6 +36,8 @@ export interface SignUpOptions {
   claim: OwnerClaim;
   invitations: Invitations;
   policy: SignUpPolicy;
+  /** Credits for bringing somebody; absent where none are given. */
+  referrals: Referrals | undefined;
   /** Plan of the workspaces that people make. */
   plan: PlanId;
   /** The workspace of the first start, which its owner takes over. */
@@ -51,10 +56,14 @@ export class SignUp {
     this.options = options;
   }
 
-  /** Throws `forbidden` for whoever may not, `conflict` where the e-mail has an account. Gives the user's id. */
+  /**
+   * Throws `forbidden` for whoever may not, `conflict` where the e-mail has an account, `bad_request` for a referral code that
+   * is nobody's or their own. Gives the user's id.
+   */
   async create(person: NewPerson, entitlement: Entitlement): Promise<string> {
     const { clock, hasher, database, claim } = this.options;
     await this.assertEntitled(entitlement);
+    const referrer = await this.referrerOf(person, entitlement);
     hasher.assertRoom();
     // Before the transaction: hashing takes its time, and settlements wait behind transactions.
     const password = await hasher.hash(person.password);
@@ -64,8 +73,10 @@ export class SignUp {
       await this.insertUser(transaction, { person, password, userId, nowMs, operator: entitlement.by === "claim" });
       if (entitlement.by === "claim") await claim.take(transaction, { token: entitlement.token, userId });
       const own = await this.giveWorkspace(transaction, { userId, nowMs, takesFirst: entitlement.by === "claim" });
-      if (entitlement.by === "invitation") {
-        await this.options.invitations.take(transaction, { ...entitlement, userId, email: person.email });
+      const joined = entitlement.by !== "invitation" ? undefined
+        : await this.options.invitations.take(transaction, { ...entitlement, userId, email: person.email });
+      if (referrer !== undefined && referrer.organizationId !== (joined ?? "")) {
+        await this.options.referrals?.note(transaction, { referrer, email: person.email, userId, workspaceId: own.id });
       }
       return own;
     }).catch((error: unknown) => {
@@ -73,7 +84,14 @@ export class SignUp {
     });
     if (entitlement.by === "claim") claim.markClaimed();
     this.options.putWorkspace(workspace);
+    if (referrer !== undefined) this.options.referrals?.soon();
     return userId;
+  }
+
+  /** Who is to have credits for bringing this person; codes mean nothing to the owner, and where no credits are given. */
+  private referrerOf({ referralCode, email }: NewPerson, { by }: Entitlement): Promise<Referrer | undefined> | undefined {
+    if (referralCode === undefined || by === "claim") return undefined;
+    return this.options.referrals?.referrerOf(referralCode, email);
   }
 
   /** Gives a user that came another way the personal workspace that everybody has. */

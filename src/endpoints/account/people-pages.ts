@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { passwordCharactersMin } from "../../account/people/password-length.ts";
-import type { Entitlement } from "../../account/people/sign-up.ts";
+import type { Entitlement, NewPerson } from "../../account/people/sign-up.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { asGatewayError, encodeContractError } from "../../http/error-envelope.ts";
@@ -19,6 +19,7 @@ const page = (context: RequestContext<unknown>, content: FormPage, status = 200)
   new Response(formPageHtml(content), { status, headers: { ...context.headers, ...formPageHeaders() } });
 
 interface Filled {
+  /** What the link carries: a token, or a referral code. */
   token: string;
   name?: string;
   email?: string;
@@ -47,6 +48,12 @@ const joinForm = (organizationName: string, filled: Filled): FormPage => ({
   form: { action: "/join", button: "Join", fields: fields({ ...filled, fixedEmail: true }), hidden: { token: filled.token } },
 });
 
+const signUpForm = (filled: Filled): FormPage => ({
+  title: "Make an account",
+  sentences: filled.token === "" ? [] : ["Somebody sent you here: once you have an account, both of you may be given credits."],
+  form: { action: "/sign-up", button: "Sign up", fields: fields(filled), hidden: { token: filled.token } },
+});
+
 const claimed: FormPage = { title: "The owner account is claimed", sentences: ["The owner signs in like everybody else."] };
 const deadLink: FormPage = {
   title: "This link does not work",
@@ -56,25 +63,38 @@ const deadInvitation: FormPage = {
   title: "This invitation is not open", sentences: ["It was used or withdrawn, or has expired. If you used it, you are a member now."],
 };
 
+const welcome: FormPage = { title: "Your account is made", sentences: ["You are signed in in this browser."] };
+const closed: FormPage = {
+  title: "Nobody signs up here alone", sentences: ["Ask somebody who is here for an invitation, or the operator of the service."],
+};
+
 const tokenOf = ({ query }: RequestContext<unknown>): string => (query.get("token") ?? "").slice(0, 200);
 
 const formSchema = z.object({ ...newPersonFields, token: z.string().min(1).max(200) });
+const signUpFormSchema = z.object({ ...newPersonFields, token: z.string().max(50).default("") });
 
 const formType = "application/x-www-form-urlencoded";
 
 interface Submission {
-  entitlement: Entitlement["by"] & ("claim" | "invitation");
+  /** What the form holds of a person, and of what lets that person in. */
+  read(form: Record<string, string>): { person: NewPerson; entitlement: Entitlement };
+  /** The page that the browser ends at. */
+  location: string;
   /** The form again, with what was typed. */
   again(filled: Filled): FormPage;
 }
 
+const withToken = (by: "claim" | "invitation"): Submission["read"] => (form) => {
+  const { token, ...person } = checkBody(formSchema, form);
+  return { person, entitlement: { by, token } };
+};
+
 /** Takes what a form sent; the browser ends at the page's own address without its token, or sees what is wrong. */
-async function submit(context: RequestContext<unknown>, deps: Dependencies, { entitlement: by, again }: Submission): Promise<Response> {
+async function submit(context: RequestContext<unknown>, deps: Dependencies, { read, location, again }: Submission): Promise<Response> {
   const form = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
   try {
-    const { token, ...person } = checkBody(formSchema, form);
-    const answer = await signUpAndIn(context, deps, { person, entitlement: { by, token } });
-    return answerWith(context, { ...answer, status: 303, location: by === "claim" ? "/claim" : "/join" }, null);
+    const answer = await signUpAndIn(context, deps, read(form));
+    return answerWith(context, { ...answer, status: 303, location }, null);
   } catch (thrown) {
     const error = asGatewayError(thrown);
     const { token = "", name = "", email = "" } = form;
@@ -104,7 +124,7 @@ export const submitClaim = defineEndpoint<Dependencies>({
   summary: "Claim the owner account with the form of the page.",
   rawBody: formSchema,
   rawBodyType: formType,
-  handle: (context, deps) => submit(context, deps, { entitlement: "claim", again: claimForm }),
+  handle: (context, deps) => submit(context, deps, { read: withToken("claim"), location: "/claim", again: claimForm }),
 });
 
 /** The page where an invitation is accepted. */
@@ -130,7 +150,42 @@ export const submitJoin = defineEndpoint<Dependencies>({
   summary: "Accept an invitation with the form of the page.",
   rawBody: formSchema,
   rawBodyType: formType,
-  handle: (context, deps) => submit(context, deps, { entitlement: "invitation", again: (filled) => joinForm("the organisation", filled) }),
+  handle: (context, deps) => submit(context, deps, {
+    read: withToken("invitation"), location: "/join", again: (filled) => joinForm("the organisation", filled),
+  }),
+});
+
+/** The page where anybody makes an account, where anybody may. */
+export const signUpPage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/sign-up",
+  summary: "Show the page that makes an account.",
+  query: z.object({ ref: z.string().optional().describe("Referral code of whoever brought this person.") }),
+  async handle(context, { people: { claim, settings }, referrals }) {
+    if (context.query.has("welcome")) return page(context, welcome);
+    if (!claim.isClaimed || settings.signUp !== "open") return page(context, closed);
+    // A code that nobody has keeps nobody out.
+    const code = context.query.get("ref") ?? "";
+    return page(context, signUpForm({ token: await referrals?.store.workspaceOf(code) === undefined ? "" : code }));
+  },
+});
+
+/** Makes an account where anybody may. */
+export const submitSignUp = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/sign-up",
+  summary: "Make an account with the form of the page.",
+  rawBody: signUpFormSchema,
+  rawBodyType: formType,
+  handle: (context, deps) => submit(context, deps, {
+    read(form) {
+      const { token, ...person } = checkBody(signUpFormSchema, form);
+      return { person: { ...person, ...(token === "" ? {} : { referralCode: token }) }, entitlement: { by: "policy" } };
+    },
+    location: "/sign-up?welcome", again: signUpForm,
+  }),
 });
 
 /** Where the browser ends when signing in at a provider failed. */

@@ -13,8 +13,14 @@ import { signedIn } from "./session-sign-in.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 
+/** Whose code brought somebody who signs up. */
+export const referralCodeFields = {
+  referral_code: z.string().trim().min(1).max(50).optional()
+    .describe("Code of the workspace that brought this person; it means nothing where no credits are given for that."),
+};
+
 const tokenField = z.string().min(1).max(200).optional();
-const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField });
+const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField, ...referralCodeFields });
 
 /** Makes an account and begins its first session. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`. */
 export async function signUpAndIn(
@@ -47,8 +53,9 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
     + "is open.",
   body: signUpSchema,
   async handle(context, deps) {
-    const { name, email, password } = context.body;
-    const answer = await signUpAndIn(context, deps, { person: { name, email, password }, entitlement: entitlementOf(context.body) });
+    const { name, email, password, referral_code: referralCode } = context.body;
+    const person = { name, email, password, referralCode };
+    const answer = await signUpAndIn(context, deps, { person, entitlement: entitlementOf(context.body) });
     return answerWith(context, answer, signedIn(answer.body));
   },
 });

@@ -8,6 +8,7 @@ import type { Environment } from "./expand-references.ts";
 import type { FileSettings } from "./file-schema.ts";
 import { assembleMail } from "./mail-schema.ts";
 import { assemblePayments } from "./payments-schema.ts";
+import { assembleReferrals } from "./referrals-schema.ts";
 
 export interface ConfigurationParts<Provider extends z.ZodType> {
   environment: Environment;
@@ -56,6 +57,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
+    referrals: assembleReferrals(file.referrals),
     encryptionKey: variables.encryptionKey,
     secretsKey: variables.secretsKey,
     previousSecretsKey: variables.previousSecretsKey,

@@ -2,6 +2,7 @@ import type { LogLevel } from "../telemetry/logger.ts";
 import type { planIds } from "./file-schema.ts";
 import type { ConfiguredMail } from "./mail-schema.ts";
 import type { ConfiguredPayments } from "./payments-schema.ts";
+import type { ConfiguredReferrals } from "./referrals-schema.ts";
 
 export type ConfiguredPlanId = (typeof planIds)[number];
 
@@ -87,6 +88,8 @@ export interface Configuration<Provider> {
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Card payments; off where there is no key for Stripe. */
   readonly payments: ConfiguredPayments;
+  /** Credits for bringing somebody; absent where none are given. */
+  readonly referrals: ConfiguredReferrals | undefined;
   /** What the first start creates for automation. */
   readonly bootstrap: {
     readonly llmKey: string | undefined;

@@ -3,6 +3,7 @@ import { brand } from "../lib/brand.ts";
 import { booleanFromText, numberFromText } from "./from-text.ts";
 import { mailSchema, webhooksSchema } from "./mail-schema.ts";
 import { paymentsSchema } from "./payments-schema.ts";
+import { referralsSchema } from "./referrals-schema.ts";
 import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
@@ -91,6 +92,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider)
   mail: mailSchema,
   webhooks: webhooksSchema,
   payments: paymentsSchema,
+  referrals: referralsSchema,
 }).partial();
 
 /** What a valid file holds. */
