@@ -23,5 +23,7 @@ export function listen(options: {
     routes: options.routes as never,
     fetch: (request, server) => options.fallback(request as BunRequest, server),
     development: false,
+    // Bun lets processes share a port once it is not developing: a second gateway would take every other connection.
+    reusePort: false,
   });
 }

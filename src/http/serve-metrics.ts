@@ -9,6 +9,7 @@ export function serveMetrics(
     hostname: host,
     port,
     development: false,
+    reusePort: false,
     routes: {
       "/metrics": async () => new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } }),
     },

@@ -139,3 +139,16 @@ describe("a second gateway on the same data", () => {
     expect((await fetch(`${next.url}/readyz`)).status).toBe(200);
   });
 });
+
+describe("a second gateway at the same port", () => {
+  const takenPort = (): string => String(second.port);
+  test.each([
+    ["of the API", () => ({ PORT: takenPort() })],
+    ["of the metrics", () => ({ PORT: "0", SWITCHYARD_METRICS_PORT: takenPort() })],
+  ])("%s is refused, and takes none of the first one's requests", async (_, environment) => {
+    const refused = await runProcess({ environment: environment() });
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain(`cannot listen at 127.0.0.1, port ${second.port}`);
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+});
