@@ -83,7 +83,8 @@ export class TranslatedRelay implements StreamRelay {
         throw this.faultOf(part);
       } else {
         this.observe(part);
-        for (const frame of this.options.encoder.encode(this.dated(part))) frames += frame;
+        const added = this.options.encoder.encode(this.dated(part));
+        for (let index = 0; index < added.length; index += 1) frames += added[index];
       }
     }
     return frames;

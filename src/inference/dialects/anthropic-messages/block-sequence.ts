@@ -29,6 +29,7 @@ export class BlockSequence {
   add(part: ItemPart): string[] {
     const { itemIndex } = part;
     if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning"))) return [];
+    if (this.current === itemIndex && this.waiting.size === 0) return this.write(part);
     const frames: string[] = [];
     // What can take no more text is closed only now: a citation may follow the end of its text.
     if (this.isOther(itemIndex) && this.writer.isDone) frames.push(...this.closeCurrent(), ...this.advance());

@@ -5,7 +5,7 @@ import { asObject } from "../request-fields.ts";
 import { wrapInput } from "../tool-aliases.ts";
 import type { ItemPart } from "./block-sequence.ts";
 import { encodeCitation } from "./citation-fields.ts";
-import { frame } from "./frame.ts";
+import { deltaFrame, frame } from "./frame.ts";
 import { legalCallId } from "./legal-call-id.ts";
 import { fieldsOfOwn } from "./own-fields.ts";
 
@@ -74,7 +74,10 @@ export class BlockWriter {
   }
 
   private text(text: string): string[] {
-    return text === "" ? [] : [...this.open({ type: "text", text: "" }), this.delta({ type: "text_delta", text })];
+    if (text === "") return [];
+    const frames = this.isOpen ? [] : this.open({ type: "text", text: "" });
+    frames.push(deltaFrame(this.index, { type: "text_delta", key: "text", text }));
+    return frames;
   }
 
   private citation(citation: JsonObject): string[] {
@@ -120,7 +123,8 @@ export class BlockWriter {
       this.customInput += text;
       return [];
     }
-    return text === "" || !this.isOpen ? [] : [this.delta({ type: "input_json_delta", partial_json: text })];
+    if (text === "" || !this.isOpen) return [];
+    return [deltaFrame(this.index, { type: "input_json_delta", key: "partial_json", text })];
   }
 
   private endCall(): string[] {

@@ -4,7 +4,7 @@ import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asNumber, asObject, asString } from "../request-fields.ts";
-import { parseEventObject } from "../stream-failures.ts";
+import { parseEventObject, trimmed } from "../stream-failures.ts";
 import { decodeFinish } from "./finish-fields.ts";
 import { readStreamError } from "./read-error.ts";
 import { openBlock, type OpenBlock } from "./stream-block.ts";
@@ -37,7 +37,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   decode({ event: name, data }: { event?: string; data: string }): StreamPart[] {
     if (this.ended) return [];
-    const text = data.trim();
+    const text = trimmed(data);
     // Comments and keep-alives that came as data say nothing.
     if (!text.startsWith("{")) return name === "error" ? this.fail(textError(text)) : [];
     const event = parseEventObject(text);
@@ -89,13 +89,15 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const delta = asObject(event.delta);
     if (delta === undefined || this.finished) return [];
     this.tally.said(deltaLength(delta));
-    const opened = this.openImplied(event, delta);
-    return [...opened, ...this.blocks.get(asNumber(event.index) ?? 0)?.fill(delta) ?? []];
+    const index = asNumber(event.index) ?? 0;
+    const block = this.blocks.get(index);
+    if (block !== undefined) return block.fill(delta);
+    const opened = this.openImplied(index, delta);
+    return [...opened, ...this.blocks.get(index)?.fill(delta) ?? []];
   }
 
   /** Some servers leave out the start of a block of text. */
-  private openImplied({ index = 0 }: JsonObject, delta: JsonObject): StreamPart[] {
-    if (this.blocks.has(asNumber(index) ?? 0)) return [];
+  private openImplied(index: number, delta: JsonObject): StreamPart[] {
     if (delta.type === "text_delta") return this.openBlock({ index, content_block: { type: "text", text: "" } });
     return delta.type === "thinking_delta" ? this.openBlock({ index, content_block: { type: "thinking", thinking: "" } }) : [];
   }

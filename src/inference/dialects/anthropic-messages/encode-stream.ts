@@ -48,7 +48,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   private add(part: ItemPart): string[] {
     this.refused ||= part.type === "refusal-delta" && part.refusal !== "";
-    return [...this.startIfNone(), ...this.blocks.add(part)];
+    return this.started ? this.blocks.add(part) : [...this.startIfNone(), ...this.blocks.add(part)];
   }
 
   private start({ id, model }: Pick<ResponseStart, "id" | "model">): string[] {

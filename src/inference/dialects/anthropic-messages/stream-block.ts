@@ -54,7 +54,8 @@ class TextBlock implements OpenBlock {
 
   private text(value: unknown): StreamPart[] {
     const text = asString(value);
-    return text ? [{ type: "text-delta", ...this.place, text }] : [];
+    const { choiceIndex, itemIndex } = this.place;
+    return text ? [{ type: "text-delta", choiceIndex, itemIndex, text }] : [];
   }
 }
 

@@ -39,10 +39,10 @@ export class CandidateStream {
     this.surroundings = surroundings;
   }
 
-  /** One entry of a chunk's `candidates`. */
-  read(candidate: JsonObject): StreamPart[] {
+  /** One entry of a chunk's `candidates`, added to what the chunk means. */
+  read(candidate: JsonObject, parts: StreamPart[]): void {
     const probabilities = decodeLogProbabilities(candidate.logprobsResult);
-    const parts: StreamPart[] = probabilities === undefined ? [] : [{ type: "logprobs", choiceIndex: this.index, ...probabilities }];
+    if (probabilities !== undefined) parts.push({ type: "logprobs", choiceIndex: this.index, ...probabilities });
     for (const value of asArray(asObject(candidate.content)?.parts) ?? []) {
       const part = asObject(value);
       if (part !== undefined) this.readPart(part, parts);
@@ -53,7 +53,6 @@ export class CandidateStream {
       this.hasEnding = true;
       this.ending = decodeFinish(candidate);
     }
-    return parts;
   }
 
   /** Closes what is open and says why the candidate ended. */
@@ -106,7 +105,8 @@ export class CandidateStream {
         this.text = this.lastText = this.nextPlace();
         parts.push({ type: "text-start", ...this.text });
       }
-      parts.push({ type: "text-delta", ...this.text, text });
+      const { choiceIndex, itemIndex } = this.text;
+      parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
     }
     if (seal !== undefined) this.seal = seal;
   }

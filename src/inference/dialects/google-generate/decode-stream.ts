@@ -3,11 +3,11 @@ import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { cutStream, malformedEvent } from "../stream-failures.ts";
+import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../stream-failures.ts";
 import { CandidateStream } from "./candidate-stream.ts";
 import { decodePromptBlock, readFailure } from "./finish-fields.ts";
 import { readStreamError } from "./read-error.ts";
-import { readUsage } from "./read-usage.ts";
+import { hasUsage, readUsage } from "./read-usage.ts";
 
 /**
  * Chunks of a Gemini stream to canonical parts. Chunks have no names, no terminal event follows them,
@@ -15,11 +15,11 @@ import { readUsage } from "./read-usage.ts";
  * is cumulative on every chunk, and content may follow a finish reason.
  */
 export class GenerateStreamDecoder implements StreamDecoder {
-  latestUsage: MeteredUsage | undefined;
   private readonly context: DecodeContext;
   private readonly candidates = new Map<number, CandidateStream>();
   private readonly callIds = new Set<string>();
   private idSeed = "";
+  private usageFields: JsonObject | undefined;
   private started = false;
   private ended = false;
 
@@ -28,9 +28,9 @@ export class GenerateStreamDecoder implements StreamDecoder {
   }
 
   decode(event: { event?: string; data: string }): StreamPart[] {
-    const data = event.data.trim();
+    const data = trimmed(event.data);
     // Proxies send comments and keep-alives as data too; a chunk is always an object or, without alt=sse, a list of them.
-    if (this.ended || !/^\[?\s*\{/.test(data)) return [];
+    if (this.ended || !looksLikeObject(data)) return [];
     try {
       return this.readChunks(JSON.parse(data));
     } catch (error) {
@@ -41,18 +41,26 @@ export class GenerateStreamDecoder implements StreamDecoder {
 
   /** A parsed chunk, or a list of them. */
   readChunks(body: JsonValue): StreamPart[] {
-    return (asArray(body) ?? [body]).flatMap((value) => {
+    const parts: StreamPart[] = [];
+    for (const value of asArray(body) ?? [body]) {
       const chunk = asObject(value);
-      if (chunk === undefined || this.ended) return [];
+      if (chunk === undefined || this.ended) continue;
       const error = readStreamError(chunk);
-      const failure = error === undefined ? [] : [{ type: "error", fault: "reported", error } as const];
-      return [...this.readChunk(chunk), ...failure.flatMap((part) => this.fail(part))];
-    });
+      this.readChunk(chunk, parts);
+      if (error !== undefined) parts.push(...this.fail({ type: "error", fault: "reported", error }));
+    }
+    return parts;
+  }
+
+  /** Read when it is asked for: every chunk tells the usage so far. */
+  get latestUsage(): MeteredUsage | undefined {
+    return readUsage(this.usageFields);
   }
 
   /** Every candidate has said how it ended; content may still follow, usage too. */
   get isComplete(): boolean {
-    return this.candidates.size > 0 && [...this.candidates.values()].every((candidate) => candidate.hasEnding);
+    for (const candidate of this.candidates.values()) if (!candidate.hasEnding) return false;
+    return this.candidates.size > 0;
   }
 
   end(): StreamPart[] {
@@ -67,23 +75,33 @@ export class GenerateStreamDecoder implements StreamDecoder {
     return [...[...this.candidates.values()].flatMap((candidate) => candidate.finish()), ...this.usageParts(), { type: "response-end" }];
   }
 
-  private readChunk(chunk: JsonObject): StreamPart[] {
-    this.latestUsage = readUsage(chunk.usageMetadata) ?? this.latestUsage;
-    const candidates = (asArray(chunk.candidates) ?? []).map(asObject).filter((fields) => fields !== undefined);
-    const block = candidates.length > 0 ? undefined : decodePromptBlock(asObject(chunk.promptFeedback));
-    if (candidates.length === 0 && block === undefined) return [];
-    const parts = this.start(chunk);
-    if (block !== undefined) {
-      const blocked = this.candidate(0);
-      blocked.ending = block;
-      blocked.hasEnding = true;
+  private readChunk(chunk: JsonObject, parts: StreamPart[]): void {
+    const usageFields = asObject(chunk.usageMetadata);
+    if (usageFields !== undefined && hasUsage(usageFields)) this.usageFields = usageFields;
+    const candidates = asArray(chunk.candidates) ?? [];
+    if (!candidates.some((value) => asObject(value) !== undefined)) {
+      this.readPromptBlock(chunk, parts);
+      return;
     }
-    for (const fields of candidates) {
-      parts.push(...this.candidate(asNumber(fields.index) ?? 0).read(fields));
+    this.start(chunk, parts);
+    for (const value of candidates) {
+      const fields = asObject(value);
+      if (fields === undefined) continue;
+      this.candidate(asNumber(fields.index) ?? 0).read(fields, parts);
       const error = readFailure(fields);
-      if (error !== undefined) return [...parts, ...this.fail({ type: "error", fault: "reported", error })];
+      if (error === undefined) continue;
+      parts.push(...this.fail({ type: "error", fault: "reported", error }));
+      return;
     }
-    return parts;
+  }
+
+  private readPromptBlock(chunk: JsonObject, parts: StreamPart[]): void {
+    const block = decodePromptBlock(asObject(chunk.promptFeedback));
+    if (block === undefined) return;
+    this.start(chunk, parts);
+    const blocked = this.candidate(0);
+    blocked.ending = block;
+    blocked.hasEnding = true;
   }
 
   private candidate(index: number): CandidateStream {
@@ -104,18 +122,18 @@ export class GenerateStreamDecoder implements StreamDecoder {
     return id;
   };
 
-  private start(chunk: JsonObject): StreamPart[] {
-    if (this.started) return [];
+  private start(chunk: JsonObject, parts: StreamPart[]): void {
+    if (this.started) return;
     this.started = true;
     const id = asString(chunk.responseId) ?? "";
     this.idSeed = id.replace(/[^a-zA-Z0-9]/g, "").slice(-24) || Bun.hash.crc32(JSON.stringify(chunk)).toString(16);
     const createdMs = Date.parse(asString(chunk.createTime) ?? "");
-    return [{
+    parts.push({
       type: "response-start",
       id,
       model: asString(chunk.modelVersion) ?? "",
       createdAtSeconds: Number.isNaN(createdMs) ? 0 : Math.floor(createdMs / 1_000),
-    }];
+    });
   }
 
   private fail(error: ErrorPart): StreamPart[] {

@@ -25,6 +25,13 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
   return { usage, estimated: false, clamped: counts.clamped };
 }
 
+/** Whether `usageMetadata` tells any count that `readUsage` makes something of. */
+export function hasUsage({ promptTokenCount, candidatesTokenCount, thoughtsTokenCount }: JsonObject): boolean {
+  return isNumber(promptTokenCount) || isNumber(candidatesTokenCount) || isNumber(thoughtsTokenCount);
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number" && !Number.isNaN(value);
+
 function readInput(fields: JsonObject, { prompt, counts }: { prompt: number; counts: CountReader }): Usage {
   const cached = counts.read(fields.cachedContentTokenCount);
   const fromTools = counts.read(fields.toolUsePromptTokenCount) ?? 0;

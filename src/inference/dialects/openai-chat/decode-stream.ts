@@ -4,7 +4,7 @@ import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { cutStream, malformedEvent, parseEventObject } from "../stream-failures.ts";
+import { cutStream, looksLikeObject, malformedEvent, parseEventObject, trimmed } from "../stream-failures.ts";
 import { readStreamError } from "./read-error.ts";
 import { readUsageOf } from "./read-usage.ts";
 import { ChoiceStream, choiceIndexOf } from "./stream-choice.ts";
@@ -28,10 +28,10 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   decode(event: { event?: string; data: string }): StreamPart[] {
     if (this.ended) return [];
-    const data = event.data.trim();
+    const data = trimmed(event.data);
     if (data === "[DONE]") return this.finish();
     // Servers send comments and keep-alives as data too; a chunk is always an object, an error may stand in a list.
-    if (!/^\[?\s*\{/.test(data)) return event.event === "error" ? this.fail(textError(data)) : [];
+    if (!looksLikeObject(data)) return event.event === "error" ? this.fail(textError(data)) : [];
     const chunk = parseEventObject(data);
     if (chunk === undefined) return this.fail(malformedEvent);
     const error = readStreamError(event.event === "error" && chunk.error === undefined ? { error: chunk } : chunk);
@@ -69,7 +69,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       choice = new ChoiceStream(index, { responseId: () => this.responseId, context: this.context });
       this.choices.set(index, choice);
     }
-    parts.push(...choice.read(fields));
+    choice.read(fields, parts);
   }
 
   /** The first chunk with a choice; Azure's very first one has neither id nor choices. */

@@ -33,9 +33,19 @@ export class ChatStreamEncoder implements StreamEncoder {
       case "usage": this.usage = part.usage; return [];
       case "response-end": return this.end(part.gateway);
       case "error": this.ended = true; return [errorFrame(part.error)];
-      default: return this.choice(part.choiceIndex).encode(part).map((choice) => this.frame(`[${JSON.stringify(choice)}]`));
+      case "text-delta": return this.text(part.choiceIndex, part.text);
+      default: return this.choice(part.choiceIndex).encode(part).map(this.entryFrame);
     }
   }
+
+  /** Text is what streams are made of: where nothing waits to go along with it, it is put between texts that stay the same. */
+  private text(choiceIndex: number, text: string): string[] {
+    const choice = this.choice(choiceIndex);
+    const plain = choice.plainText(text);
+    return plain === undefined ? choice.text(text).map(this.entryFrame) : [`${this.head}[${plain}]}\n\n`];
+  }
+
+  private readonly entryFrame = (entry: JsonObject): string => `${this.head}[${JSON.stringify(entry)}]}\n\n`;
 
   /** What every chunk begins with; the same id, time and model throughout. */
   private setHead(start: ResponseStart): void {
@@ -52,11 +62,6 @@ export class ChatStreamEncoder implements StreamEncoder {
     this.head = `data: ${JSON.stringify(head).slice(0, -1)},"choices":`;
   }
 
-  private frame(choices: string, members: JsonObject = {}): string {
-    const more = JSON.stringify(members).slice(1);
-    return `${this.head}${choices}${more === "}" ? "" : ","}${more}\n\n`;
-  }
-
   private choice(index: number): ChoiceEncoder {
     let choice = this.choices.get(index);
     if (choice === undefined) this.choices.set(index, (choice = new ChoiceEncoder(index, this.context)));
@@ -66,12 +71,12 @@ export class ChatStreamEncoder implements StreamEncoder {
   private end(gateway: GatewayFacts | undefined): string[] {
     this.ended = true;
     const finishes = [...this.choices.values()].flatMap((choice) => choice.finish());
-    const frames = finishes.map((choice) => this.frame(`[${JSON.stringify(choice)}]`));
+    const frames = finishes.map(this.entryFrame);
     const members = {
       ...(this.usage && { usage: encodeUsage(this.usage, gateway) }),
       ...gatewayFields(gateway),
     };
-    if (Object.keys(members).length > 0) frames.push(this.frame("[]", members));
+    if (Object.keys(members).length > 0) frames.push(`${this.head}[],${JSON.stringify(members).slice(1)}\n\n`);
     return [...frames, doneFrame];
   }
 }

@@ -81,7 +81,15 @@ export class ChoiceEncoder {
     return [];
   }
 
-  private text(text: string): JsonObject[] {
+  /** JSON text of the one entry that a text becomes; undefined where more belongs to it than the text. */
+  plainText(text: string): string | undefined {
+    if (!this.hasRole || this.finished || this.pendingSeparator !== "" || this.pendingProbabilities !== undefined) return undefined;
+    this.hasText = true;
+    return `{"index":${this.index},"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`;
+  }
+
+  text(text: string): JsonObject[] {
+    if (this.finished) return [];
     this.hasText = true;
     const content = this.pendingSeparator + text;
     this.pendingSeparator = "";

@@ -30,22 +30,20 @@ export class ChoiceStream {
     this.calls = new ToolCallStream({ nextPlace: this.nextPlace, ...surroundings });
   }
 
-  /** One entry of a chunk's `choices`. Thoughts come before text when a chunk has both. */
-  read(choice: JsonObject): StreamPart[] {
-    if (this.finished) return [];
+  /** One entry of a chunk's `choices`, added to what the chunk means. Thoughts come before text when a chunk has both. */
+  read(choice: JsonObject, parts: StreamPart[]): void {
+    if (this.finished) return;
     const delta = asObject(choice.delta) ?? asObject(choice.message) ?? {};
-    const parts = [
-      ...this.readReasoning(delta),
-      ...this.readLogProbabilities(choice),
-      ...this.readContent(delta.content),
-      ...this.readRefusal(delta.refusal),
-      ...this.readAnnotations(delta.annotations),
-      ...this.readAudio(delta.audio),
-      ...this.readImages(delta.images),
-      ...this.readCalls(delta),
-    ];
+    if (ReasoningStream.speaks(delta)) parts.push(...this.readReasoning(delta));
+    if (choice.logprobs) parts.push(...this.readLogProbabilities(choice.logprobs));
+    if (typeof delta.content === "string") this.readText(delta.content, parts);
+    else if (delta.content) this.readContentParts(delta.content, parts);
+    if (delta.refusal) parts.push(...this.readRefusal(delta.refusal));
+    if (delta.annotations) parts.push(...this.readAnnotations(delta.annotations));
+    if (delta.audio) parts.push(...this.readAudio(delta.audio));
+    if (delta.images) parts.push(...this.readImages(delta.images));
+    if (delta.tool_calls || delta.function_call) parts.push(...this.readCalls(delta));
     if (hasFinished(choice)) parts.push(...this.finish(choice));
-    return parts;
   }
 
   /** Closes what is open and says why the choice ended; without a reported reason it is inferred. */
@@ -65,36 +63,36 @@ export class ChoiceStream {
   };
 
   private readReasoning(delta: JsonObject): StreamPart[] {
-    if (!ReasoningStream.speaks(delta)) return [];
     const parts = this.reasoning.read(delta);
     return parts.length === 0 ? parts : [...this.closeText(), ...parts];
   }
 
-  private readLogProbabilities(choice: JsonObject): StreamPart[] {
-    if (choice.logprobs === undefined || choice.logprobs === null) return [];
-    const probabilities = decodeLogProbabilities(choice.logprobs);
+  private readLogProbabilities(value: JsonValue): StreamPart[] {
+    const probabilities = decodeLogProbabilities(value);
     const count = (probabilities?.content?.length ?? 0) + (probabilities?.refusal?.length ?? 0);
     return count === 0 ? [] : [{ type: "logprobs", choiceIndex: this.index, ...probabilities }];
   }
 
-  private readContent(content: unknown): StreamPart[] {
-    if (typeof content === "string") return this.readText(content);
-    return (asArray(content) ?? []).flatMap((part) => this.readContentPart(part));
+  private readContentParts(content: unknown, parts: StreamPart[]): void {
+    for (const value of asArray(content) ?? []) {
+      const part = asObject(value);
+      if (part?.type !== "thinking") {
+        this.readText(asString(part?.text) ?? "", parts);
+        continue;
+      }
+      const thoughts = this.reasoning.readThinking(thinkingText(part.thinking));
+      if (thoughts.length > 0) parts.push(...this.closeText(), ...thoughts);
+    }
   }
 
-  private readContentPart(value: JsonValue): StreamPart[] {
-    const part = asObject(value);
-    if (part?.type !== "thinking") return this.readText(asString(part?.text) ?? "");
-    const parts = this.reasoning.readThinking(thinkingText(part.thinking));
-    return parts.length === 0 ? parts : [...this.closeText(), ...parts];
-  }
-
-  private readText(text: string): StreamPart[] {
-    if (text === "") return [];
-    if (this.text !== undefined) return [{ type: "text-delta", ...this.text, text }];
-    const closed = this.reasoning.close();
-    const place = (this.text = this.lastText = this.nextPlace());
-    return [...closed, { type: "text-start", ...place }, { type: "text-delta", ...place, text }];
+  private readText(text: string, parts: StreamPart[]): void {
+    if (text === "") return;
+    if (this.text === undefined) {
+      this.text = this.lastText = this.nextPlace();
+      parts.push(...this.reasoning.close(), { type: "text-start", ...this.text });
+    }
+    const { choiceIndex, itemIndex } = this.text;
+    parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
   }
 
   private closeText(): StreamPart[] {

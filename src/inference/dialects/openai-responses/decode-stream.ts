@@ -5,7 +5,7 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { readOpenaiUsage } from "../read-openai-usage.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { cutStream, malformedEvent, parseEventObject } from "../stream-failures.ts";
+import { cutStream, malformedEvent, parseEventObject, trimmed } from "../stream-failures.ts";
 import { decodeFinish } from "./finish-fields.ts";
 import { readReportedError } from "./read-error.ts";
 import { OutputStream } from "./stream-output.ts";
@@ -27,7 +27,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   decode(event: { event?: string; data: string }): StreamPart[] {
     if (this.ended) return [];
-    const data = event.data.trim();
+    const data = trimmed(event.data);
     // Comments, keep-alives and terminators of other dialects that came as data.
     if (!data.startsWith("{")) return event.event === "error" ? this.fail(reported({ message: data })) : [];
     const fields = parseEventObject(data);
@@ -45,19 +45,19 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       case "response.completed": case "response.incomplete": return this.finish(type, response ?? {});
       case "response.failed": case "response.cancelled": return this.fail(reported(response ?? fields), response);
       case "error": return this.fail(reported(fields));
-      case "response.output_item.added": return this.item(fields, (item) => this.output.added(indexOf(fields), item));
-      case "response.output_item.done": return this.item(fields, (item) => this.output.done(indexOf(fields), item));
+      case "response.output_item.added": return this.begun(this.output.added(indexOf(fields), asObject(fields.item) ?? {}));
+      case "response.output_item.done": return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
       default:
         // A server of another dialect's habits: its error has no type.
         if (type === "" && asObject(fields.error) !== undefined) return this.fail(reported(fields));
         if (response !== undefined) return this.start(response);
-        return this.item(fields, () => this.output.read(type, fields));
+        return this.begun(this.output.read(type, fields));
     }
   }
 
-  private item(fields: JsonObject, read: (item: JsonObject) => StreamPart[]): StreamPart[] {
-    const parts = read(asObject(fields.item) ?? {});
-    return parts.length === 0 ? parts : [...this.start({}), ...parts];
+  /** Parts of items, after the start of the answer where the upstream left it out. */
+  private begun(parts: StreamPart[]): StreamPart[] {
+    return this.started || parts.length === 0 ? parts : [...this.start({}), ...parts];
   }
 
   private start(response: JsonObject): StreamPart[] {

@@ -7,6 +7,7 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { errorEvent, eventFrame, failure } from "./encode-error.ts";
 import { encodeFinish, type Ending } from "./finish-fields.ts";
+import type { Emit } from "./message-builder.ts";
 import { OutputBuilder } from "./output-builder.ts";
 import { responseRecord } from "./response-record.ts";
 
@@ -60,9 +61,12 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     }
   }
 
-  private readonly emit = (type: string, fields: JsonObject): void => {
-    this.frames.push(eventFrame(type, { ...fields, sequence_number: this.sequenceNumber }));
+  private readonly emit: Emit = (type, members) => {
+    const number = this.sequenceNumber;
     this.sequenceNumber += 1;
+    this.frames.push(typeof members === "string"
+      ? `event: ${type}\ndata: {"type":"${type}",${members},"sequence_number":${number}}\n\n`
+      : eventFrame(type, { ...members, sequence_number: number }));
   };
 
   private get id(): string {

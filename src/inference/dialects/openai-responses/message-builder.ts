@@ -4,8 +4,8 @@ import type { TokenLogProbability } from "../../canonical/log-probability.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeTokens } from "../openai-token-fields.ts";
 
-/** Tells of one step, in the words of the stream; whole answers are built without listening. */
-export type Emit = (type: string, fields: JsonObject) => void;
+/** Tells of one step, in the words of the stream, by its members or their JSON text; whole answers are built without listening. */
+export type Emit = (type: string, members: JsonObject | string) => void;
 
 /** Where an item stands and how it is called. */
 export interface ItemHead {
@@ -44,6 +44,8 @@ export class MessageBuilder implements ItemBuilder {
   private readonly head: ItemHead;
   private readonly content: OpenPart[] = [];
   private partIsOpen = false;
+  /** JSON text of the members that tell where the open part stands. */
+  private placeText = "";
   private closed = false;
 
   constructor(head: ItemHead, phase: string | undefined) {
@@ -54,8 +56,13 @@ export class MessageBuilder implements ItemBuilder {
 
   text(key: number, { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] }): void {
     const part = this.part("output_text", key);
-    const logprobs = encodeTokens(tokens);
     part.text += text;
+    if (tokens.length === 0) {
+      // What most events are: written without an object.
+      this.head.emit?.("response.output_text.delta", `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`);
+      return;
+    }
+    const logprobs = encodeTokens(tokens);
     part.logprobs.push(...logprobs);
     this.head.emit?.("response.output_text.delta", { ...this.place(), delta: text, logprobs });
   }
@@ -104,6 +111,7 @@ export class MessageBuilder implements ItemBuilder {
     const empty = wirePart({ ...part, annotations: [], logprobs: [] });
     this.content.push(part);
     this.partIsOpen = true;
+    this.placeText = JSON.stringify(this.place()).slice(1, -1);
     this.head.emit?.("response.content_part.added", { ...this.place(), part: empty });
     return part;
   }

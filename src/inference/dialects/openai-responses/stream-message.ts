@@ -70,14 +70,12 @@ export class MessageStream implements ItemStream {
     if (text === "") return [];
     const part = this.part(index);
     part.text += text;
+    const parts = part.place === undefined ? this.start(part) : [];
     const tokens = decodeTokens(event.logprobs);
-    const start = part.place === undefined ? this.start(part) : [];
-    const place = part.place ?? this.surroundings.nextPlace();
-    return [
-      ...start,
-      ...(tokens.length === 0 ? [] : [{ type: "logprobs", choiceIndex: 0, content: tokens } as const]),
-      { type: "text-delta", ...place, text },
-    ];
+    if (tokens.length > 0) parts.push({ type: "logprobs", choiceIndex: 0, content: tokens });
+    const { choiceIndex, itemIndex } = part.place ?? this.surroundings.nextPlace();
+    parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
+    return parts;
   }
 
   private start(part: PartState): StreamPart[] {

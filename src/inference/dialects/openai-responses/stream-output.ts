@@ -85,13 +85,18 @@ export class OutputStream {
 
   /** Any other event of an item. */
   read(type: string, event: JsonObject): StreamPart[] {
-    const kind = typeOfEvent(type);
     const outputIndex = asNumber(event.output_index);
     const id = asString(event.item_id);
     const found = this.find(outputIndex, id) ?? (outputIndex === undefined && id === undefined ? this.items.at(-1) : undefined);
-    if (found === undefined && kind === "") return [];
-    const known = found ?? this.add(outputIndex ?? this.items.length, { type: kind, ...(id !== undefined && { id }) });
+    const known = found ?? this.implied(type, { outputIndex, id });
+    if (known === undefined) return [];
     return known.isDone && known.isCall ? [] : this.through(known, known.stream.read(type, event));
+  }
+
+  /** The item that an event tells of which nobody announced. */
+  private implied(type: string, { outputIndex, id }: { outputIndex: number | undefined; id: string | undefined }): KnownItem | undefined {
+    const kind = typeOfEvent(type);
+    return kind === "" ? undefined : this.add(outputIndex ?? this.items.length, { type: kind, ...(id !== undefined && { id }) });
   }
 
   close(): StreamPart[] {
@@ -106,7 +111,7 @@ export class OutputStream {
 
   /** Parts of an item, after the end of whatever spoke before. */
   private through(known: KnownItem, parts: StreamPart[]): StreamPart[] {
-    if (parts.length === 0) return parts;
+    if (parts.length === 0 || this.items.length === 1) return parts;
     const others = this.items.flatMap((item) => (item === known || item.isCall ? [] : item.stream.close()));
     return [...others, ...parts];
   }
