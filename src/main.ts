@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { version } from "../package.json";
-import { createApp, type App } from "./app/create-app.ts";
+import type { App } from "./app/app.ts";
+import { createApp } from "./app/create-app.ts";
 import { exampleModel } from "./app/build-operations.ts";
 import type { AppSettings } from "./app/app-settings.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
 import { listen } from "./http/listen.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
-import { configuredProviderSchema, type ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
+import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
 import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import { balanceOf } from "./account/ledger/account-book.ts";
 import type { CatalogSources } from "./app/live-catalog.ts";
@@ -68,11 +69,13 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
   };
 }
 
+const readConfiguration = (): Promise<Settings> => loadConfiguration({
+  environment: process.env, workingDirectory: process.cwd(),
+  providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
+});
+
 async function start(): Promise<void> {
-  const readConfiguration = (): Settings => loadConfiguration({
-    environment: process.env, workingDirectory: process.cwd(), providerSchema: configuredProviderSchema,
-  });
-  const configuration = readConfiguration();
+  const configuration = await readConfiguration();
   const logger = createLogger({ level: configuration.logLevel });
   const metrics = createMetrics();
   const tracing = createTracing({
@@ -87,7 +90,7 @@ async function start(): Promise<void> {
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
-  reloadOnSignal(app, { readSources: () => catalogSources(readConfiguration()), hasTerminal: process.stdout.isTTY, logger });
+  reloadOnSignal(app, { readSources: async () => catalogSources(await readConfiguration()), hasTerminal: process.stdout.isTTY, logger });
   watchForMistakes(logger);
   const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
   for (const line of startLines(app, { url: publicUrl(), ...shownOnce })) console.log(line);

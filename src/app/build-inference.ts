@@ -55,3 +55,10 @@ export const ownKeyLookup = (providerKeys: ProviderKeys) => (workspaceId: string
   const [key] = providerKeys.ownKeys(workspaceId, providerId);
   return key && providerKeys.secretOf(key);
 };
+
+/** Ends what keeps connections to providers and clients alive. */
+export function endInference({ openedRoutes, keepAlive, upstream }: InferenceDependencies): void {
+  openedRoutes.stop();
+  keepAlive.stop();
+  upstream.close();
+}

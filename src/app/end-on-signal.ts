@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Server } from "bun";
-import type { App } from "./create-app.ts";
+import type { App } from "./app.ts";
 import { announceClosing } from "../http/announce-closing.ts";
 import { systemClock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";

@@ -1,7 +1,9 @@
+import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { InferenceObserver, RequestTiming } from "../inference/observer.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { genAi } from "../platform/telemetry/gen-ai-attributes.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
@@ -128,4 +130,12 @@ export function observeErrors({ logger, metrics }: Telemetry) {
     else if (error.fault === "upstream") logger.warn({ ...fields, metadata: error.metadata }, error.message);
     else logger.debug(fields, error.message);
   };
+}
+
+/** Shows figures that are read when somebody asks for metrics. */
+export function watchFigures(
+  metrics: Metrics, { ledger, commits }: { ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount"> },
+): void {
+  metrics.watchHoldsOpen(() => ledger.openHoldCount);
+  metrics.watchCommitQueuePending(() => commits.pendingCount);
 }

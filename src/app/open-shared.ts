@@ -61,22 +61,6 @@ export const whileLeading = ({ providerIds, ask }: SmokePort, { isLeader }: Shar
   providerIds: () => (isLeader?.() === false ? [] : providerIds()), ask,
 });
 
-/** How often it is looked for jobs whose gateway died. */
-const takeUpEveryMs = 30_000;
-
-/** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
-export function takeUpWhatIsLeft(
-  { claims }: SharedWork, { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
-): () => void {
-  if (claims === undefined) return () => undefined;
-  const look = (): void => {
-    Promise.all(takeUp.map((each) => each()))
-      .catch((error: unknown) => logger.warn({ err: error }, "jobs of others could not be taken up yet"));
-  };
-  const timer = setInterval(look, takeUpEveryMs);
-  return () => clearInterval(timer);
-}
-
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
 export async function openShared(
   { sharedUrl: url }: { sharedUrl?: string | undefined }, { logger, clock }: { logger: Logger; clock: Clock },

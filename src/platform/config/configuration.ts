@@ -1,8 +1,10 @@
 import type { LogLevel } from "../telemetry/logger.ts";
-import type { planIds } from "./file-schema.ts";
 import type { ConfiguredMail } from "./mail-schema.ts";
 import type { ConfiguredPayments } from "./payments-schema.ts";
 import type { ConfiguredReferrals } from "./referrals-schema.ts";
+
+/** Plans whose tiers can be overridden, by their wire ids. */
+export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
 export type ConfiguredPlanId = (typeof planIds)[number];
 

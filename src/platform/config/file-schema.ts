@@ -1,13 +1,11 @@
 import { z } from "zod";
 import { brand } from "../lib/brand.ts";
+import { planIds } from "./configuration.ts";
 import { booleanFromText, numberFromText } from "./from-text.ts";
 import { mailSchema, webhooksSchema } from "./mail-schema.ts";
 import { paymentsSchema } from "./payments-schema.ts";
 import { referralsSchema } from "./referrals-schema.ts";
 import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
-
-/** Plans whose tiers can be overridden, by their wire ids. */
-export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
 const integer = (minimum: number, maximum: number) => {
   const message = `expected an integer from ${minimum} to ${maximum}`;

@@ -23,13 +23,13 @@ interface Input {
 }
 
 const load = ({ environment = {}, yaml }: Input) => loadConfiguration({
-  environment, providerSchema, workingDirectory: "/srv/gateway",
+  environment, workingDirectory: "/srv/gateway", providerSchema: async () => providerSchema,
   readFile: (path) => (yaml !== undefined && path === "/srv/gateway/switchyard.yaml" ? yaml : missingFile(path)),
 });
 
-function problemsOf(input: Input): ConfigurationError {
+async function problemsOf(input: Input): Promise<ConfigurationError> {
   try {
-    load(input);
+    await load(input);
   } catch (error) {
     if (error instanceof ConfigurationError) return error;
     throw error;
@@ -38,8 +38,8 @@ function problemsOf(input: Input): ConfigurationError {
 }
 
 describe("what stands where nothing is said", () => {
-  test("defaults", () => {
-    const configuration = load({});
+  test("defaults", async () => {
+    const configuration = await load({});
     expect(configuration).toEqual({
       server: { host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false },
       dataDirectory: "/srv/gateway/data",
@@ -72,14 +72,14 @@ describe("what stands where nothing is said", () => {
     });
   });
 
-  test("the result is frozen all the way down", () => {
-    const configuration = load({ yaml: "providers: [{ id: acme, headers: { a: b } }]" });
+  test("the result is frozen all the way down", async () => {
+    const configuration = await load({ yaml: "providers: [{ id: acme, headers: { a: b } }]" });
     expect(Object.isFrozen(configuration.server)).toBe(true);
     expect(Object.isFrozen(configuration.providers[0]?.headers)).toBe(true);
   });
 
-  test("empty variables and empty keys count as unset", () => {
-    const configuration = load({ environment: { PORT: "", SWITCHYARD_CONFIG: " " }, yaml: "providers:\nserver:\n  port:\n" });
+  test("empty variables and empty keys count as unset", async () => {
+    const configuration = await load({ environment: { PORT: "", SWITCHYARD_CONFIG: " " }, yaml: "providers:\nserver:\n  port:\n" });
     expect(configuration.server.port).toBe(8787);
     expect(configuration.providers).toEqual([]);
   });
@@ -91,19 +91,19 @@ server: { host: 0.0.0.0, port: 9000, public_url: https://a.example/, trust_proxy
 storage: { url: sqlite:other.db, durability: process }
 `;
 
-  test("the file wins over the defaults", () => {
-    const { server, storage } = load({ yaml });
+  test("the file wins over the defaults", async () => {
+    const { server, storage } = await load({ yaml });
     expect(server).toEqual({ host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"] });
     expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process" });
   });
 
-  test("the environment wins over the file", () => {
+  test("the environment wins over the file", async () => {
     const environment = {
       PORT: "0", HOST: "::1", DATABASE_URL: "postgresql://u:p@db/x", SWITCHYARD_PUBLIC_URL: "https://b.example/gw/",
       SWITCHYARD_DATA_DIR: "/var/lib/switchyard", SWITCHYARD_METRICS_PORT: "9100", LOG_LEVEL: "debug",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
     };
-    const configuration = load({ yaml, environment });
+    const configuration = await load({ yaml, environment });
     expect(configuration.server).toMatchObject({ host: "::1", port: 0, publicUrl: "https://b.example/gw" });
     expect(configuration.storage).toMatchObject({ url: "postgresql://u:p@db/x", embedded: false });
     expect(configuration).toMatchObject({
@@ -112,8 +112,8 @@ storage: { url: sqlite:other.db, durability: process }
     });
   });
 
-  test("bootstrap settings", () => {
-    const { bootstrap } = load({
+  test("bootstrap settings", async () => {
+    const { bootstrap } = await load({
       environment: {
         SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-svc-v1-0123456789abcdef", SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: "ak_live_0123456789abcdef",
         SWITCHYARD_BOOTSTRAP_CREDITS: "12.000000001", SWITCHYARD_BOOTSTRAP_PLAN: "pro_plus",
@@ -132,20 +132,20 @@ providers:
   - { id: acme, base_url: "http://\${ACME_HOST:-localhost}/v1", api_key: "\${ACME_KEY}", headers: { x: "$\${y}" } }
 `;
 
-  test("defaults apply, an absent api_key is left out, $${ is literal", () => {
-    const configuration = load({ yaml });
+  test("defaults apply, an absent api_key is left out, $${ is literal", async () => {
+    const configuration = await load({ yaml });
     expect(configuration.server).toMatchObject({ port: 9001, trustProxy: true });
     expect(configuration.providers).toEqual([{ id: "acme", base_url: "http://localhost/v1", headers: { x: "${y}" } }]);
   });
 
-  test("set variables are put in", () => {
-    const configuration = load({ yaml, environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" } });
+  test("set variables are put in", async () => {
+    const configuration = await load({ yaml, environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" } });
     expect(configuration.server.port).toBe(80);
     expect(configuration.providers[0]).toMatchObject({ base_url: "http://acme/v1", api_key: "s3cret" });
   });
 
-  test("an unset one anywhere else is an error that names key and variable", () => {
-    expect(problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" }).toString())
+  test("an unset one anywhere else is an error that names key and variable", async () => {
+    expect((await problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" })).toString())
       .toBe("switchyard.yaml:3 providers[0].base_url: the environment variable ACME_URL is not set; set it, or give a default as ${ACME_URL:-value}");
   });
 });
@@ -209,25 +209,25 @@ describe("what is wrong with the file is said with its line", () => {
     ["two documents", "server: {}\n---\nserver: {}\n", "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()"],
     ["a secret of the wrong type, which is not shown", "providers:\n  - id: a\n    api_key: 12345678\n", "switchyard.yaml:3 providers[0].api_key: expected text"],
   ];
-  test.each(rows)("%s", (_, yaml, line) => {
-    expect(problemsOf({ yaml }).toString().split("\n")).toContain(line);
+  test.each(rows)("%s", async (_, yaml, line) => {
+    expect((await problemsOf({ yaml })).toString().split("\n")).toContain(line);
   });
 
-  test("the place is there for programs as well", () => {
-    const { problems } = problemsOf({ yaml: "server:\n  port: 70000\n" });
+  test("the place is there for programs as well", async () => {
+    const { problems } = await problemsOf({ yaml: "server:\n  port: 70000\n" });
     expect(problems).toEqual([{ key: "server.port", message: "expected an integer from 0 to 65535, got 70000", file: "switchyard.yaml", line: 2, column: 9 }]);
   });
 
-  test("values behind an anchor are found where they stand", () => {
+  test("values behind an anchor are found where they stand", async () => {
     const yaml = "providers:\n  - &base\n    id: a\n    models: [{ id: a/b, context_length: 0 }]\n  - *base\n";
-    expect(problemsOf({ yaml }).problems.map(({ key, line }) => `${line} ${key}`))
+    expect((await problemsOf({ yaml })).problems.map(({ key, line }) => `${line} ${key}`))
       .toEqual(["3 providers[1].id", "4 providers[0].models[0].context_length", "4 providers[1].models[0].context_length"]);
   });
 
-  test("a bomb of aliases is refused", () => {
+  test("a bomb of aliases is refused", async () => {
     const level = (index: number) => `a${index}: &a${index} [${Array(9).fill(`*a${index - 1}`).join(", ")}]`;
     const yaml = ["a0: &a0 [x]", ...Array.from({ length: 8 }, (_, index) => level(index + 1))].join("\n");
-    expect(problemsOf({ yaml }).toString()).toContain("Excessive alias count");
+    expect((await problemsOf({ yaml })).toString()).toContain("Excessive alias count");
   });
 });
 
@@ -250,21 +250,21 @@ describe("what is wrong with the environment is said with its variable", () => {
     ["LOG_LEVEL", "loud", 'LOG_LEVEL: expected debug, info, warn, error, silent, got "loud"'],
     ["SWITCHYARD_CONFIG", "other.yaml", "SWITCHYARD_CONFIG: cannot read other.yaml: there is no such file"],
   ];
-  test.each(rows)("%s=%s", (variable, value, line) => {
-    expect(problemsOf({ environment: { [variable]: value } }).toString()).toBe(line);
+  test.each(rows)("%s=%s", async (variable, value, line) => {
+    expect((await problemsOf({ environment: { [variable]: value } })).toString()).toBe(line);
   });
 
-  test("every problem of both sources is told at once", () => {
-    const error = problemsOf({ environment: { PORT: "x", LOG_LEVEL: "y" }, yaml: "disconnect: 1\nzebra: 2\n" });
+  test("every problem of both sources is told at once", async () => {
+    const error = await problemsOf({ environment: { PORT: "x", LOG_LEVEL: "y" }, yaml: "disconnect: 1\nzebra: 2\n" });
     expect(error.problems.map(({ key }) => key)).toEqual(["PORT", "LOG_LEVEL", "disconnect", "zebra"]);
   });
 });
 
-test("the example in the root is valid", () => {
-  const configuration = loadConfiguration({
+test("the example in the root is valid", async () => {
+  const configuration = await loadConfiguration({
     environment: { SWITCHYARD_CONFIG: "switchyard.example.yaml", ACME_API_KEY: "key" },
     workingDirectory: join(import.meta.dir, "../../.."),
-    providerSchema: z.looseObject({ id: z.string(), api_key: z.string() }),
+    providerSchema: async () => z.looseObject({ id: z.string(), api_key: z.string() }),
   });
   expect(configuration.providers).toMatchObject([{ id: "acme", api_key: "key", models: [{ id: "acme/large" }] }]);
   expect(configuration.plans).toEqual({ enterprise: { perMinute: 100_000, fiveHour: undefined } });

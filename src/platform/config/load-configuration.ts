@@ -10,19 +10,19 @@ export interface LoadOptions<Provider extends z.ZodType> {
   environment: Environment;
   /** Relative paths start here. */
   workingDirectory: string;
-  /** Checks one entry of `providers`. */
-  providerSchema: Provider;
+  /** Loads what checks one entry of `providers`, which only a file has. */
+  providerSchema(): Promise<Provider>;
   /** Reads a text file, or throws an error with a `code` as node:fs does. */
   readFile?: (path: string) => string;
 }
 
-/** Reads the environment and the YAML file; throws a `ConfigurationError` that holds every problem. */
-export function loadConfiguration<Provider extends z.ZodType>(
+/** Reads the environment and the YAML file; rejects with a `ConfigurationError` that holds every problem. */
+export async function loadConfiguration<Provider extends z.ZodType>(
   options: LoadOptions<Provider>,
-): Configuration<z.output<Provider>> {
+): Promise<Configuration<z.output<Provider>>> {
   const problems: ConfigurationProblem[] = [];
   const variables = readEnvironment(options.environment, problems);
-  const file = readSettingsFile({ ...options, named: variables.configurationFile }, problems);
+  const file = await readSettingsFile({ ...options, named: variables.configurationFile }, problems);
   if (problems.length > 0 || file === undefined) throw new ConfigurationError(problems);
   return deepFreeze(assembleConfiguration({ ...options, variables, file }));
 }

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { Migrator } from "kysely/migration";
 import { assert } from "../lib/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
 import type { StorageKind } from "./storage-kind.ts";
@@ -24,13 +25,12 @@ export async function migrate({ database, kind, migrations }: MigrateOptions): P
   requireOrder(migrations);
   const done = await namesOfDone(database, kind);
   refuseNewerSchema(done, migrations);
-  // Nearly every start ends here, with neither the migrator loaded nor its questions asked.
+  // Nearly every start ends here; the migrator would look at every table first, several times.
   if (migrations.every(({ name }) => done.includes(name))) return;
   const byName = Object.fromEntries(migrations.map(({ name, up }) => [
     name,
     { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
   ]));
-  const { Migrator } = await import("kysely/migration");
   const migrator = new Migrator({ db: database, provider: { getMigrations: async () => byName } });
   const { error, results } = await migrator.migrateToLatest();
   if (error === undefined) return;

@@ -1,0 +1,37 @@
+import { providerKeyAdd } from "../account/byok/provider-key-usage.ts";
+import { grantInsert } from "../account/ledger/grants.ts";
+import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../account/ledger/transfer.ts";
+import type { AccountTables } from "../account/open-account.ts";
+import { paymentInserts } from "../account/payments/payment-rows.ts";
+import type { PaymentTables } from "../account/payments/payment-tables.ts";
+import { auditInsert, auditOutcomeInsert } from "../account/security/audit-log.ts";
+import type { AppSettings } from "./app-settings.ts";
+import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
+import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
+import { storedResponseInserts, type ResponseTables } from "../inference/stored-responses/response-rows.ts";
+import { generationInsert } from "../insights/generation-record.ts";
+import type { GenerationTables } from "../insights/generation-store.ts";
+import type { InsightTables } from "../insights/open-insights.ts";
+import { usageAddStatements } from "../insights/usage-rollup.ts";
+import { hasSeveralGateways } from "./open-shared.ts";
+import { migrations } from "../platform/storage/migrations/index.ts";
+import { openStorage } from "../platform/storage/open-storage.ts";
+import type { CommitStatements } from "../platform/storage/packed-unit.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+
+/** Every table of the gateway. */
+export type AppTables =
+  AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables;
+
+/** Every statement that commits may carry. */
+const commitStatements: CommitStatements = {
+  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, generationInsert, ...storedResponseInserts, ...paymentInserts],
+  adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
+};
+
+/** Opens the database with the tables and the commits of every room. */
+export const buildStorage = (settings: AppSettings, logger: Logger): Promise<Storage<AppTables>> => openStorage<AppTables>({
+  url: settings.storageUrl, durability: settings.durability, migrations, logger, commitStatements,
+  severalGateways: hasSeveralGateways(settings),
+});

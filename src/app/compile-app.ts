@@ -1,0 +1,28 @@
+import type { Account } from "../account/open-account.ts";
+import type { AppSettings } from "./app-settings.ts";
+import type { AppTools } from "./app-tools.ts";
+import type { Dependencies } from "../endpoints/dependencies.ts";
+import { endpoints } from "../endpoints/index.ts";
+import { clientAddressReader } from "../http/client-address.ts";
+import type { RateCounters } from "../http/count-request.ts";
+import { compileRoutes } from "../http/router.ts";
+import { observeErrors, observeRequests } from "./observe.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+
+/** The routes of the endpoint table, guarded, counted and watched. */
+export function compileApp(
+  settings: AppSettings,
+  { tools, people, ...parts }: Pick<Account, "directory" | "security" | "people" | "operatorWorkspaceId"> & {
+    dependencies: Dependencies; counters: RateCounters; clock: Clock; tools: AppTools;
+  },
+): ReturnType<typeof compileRoutes> {
+  const addressOf = clientAddressReader(settings.trustProxy);
+  return compileRoutes({
+    ...parts, endpoints,
+    sessions: { reader: people.reader, publicUrl: settings.publicUrl },
+    clientAddress: (request, server) => addressOf(request, server.requestIP(request)?.address ?? ""),
+    onError: observeErrors(tools),
+    onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
+    ...observeRequests(tools.metrics),
+  });
+}

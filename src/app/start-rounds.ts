@@ -1,0 +1,90 @@
+import { KeyProber, type ProbeKey } from "../account/byok/key-prober.ts";
+import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { Account } from "../account/open-account.ts";
+import type { Dependencies } from "../endpoints/dependencies.ts";
+import type { GenerationStore } from "../insights/generation-store.ts";
+import type { Insights } from "../insights/open-insights.ts";
+import { Retention } from "../insights/retention.ts";
+import type { SharedWork } from "./open-shared.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+
+/** How often it is looked for jobs whose gateway died. */
+const takeUpEveryMs = 30_000;
+
+/** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
+function takeUpWhatIsLeft(
+  { claims }: SharedWork, { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
+): () => void {
+  if (claims === undefined) return () => undefined;
+  const look = (): void => {
+    Promise.all(takeUp.map((each) => each()))
+      .catch((error: unknown) => logger.warn({ err: error }, "jobs of others could not be taken up yet"));
+  };
+  const timer = setInterval(look, takeUpEveryMs);
+  return () => clearInterval(timer);
+}
+
+/** Looks, from now on, at what was spent of budgets. */
+function startBudgets({ budgets }: Account, { insights, logger }: { insights: Insights; logger: Logger }): void {
+  budgets.watch.start((error) => {
+    insights.jobs.ran("budget_alerts", error === undefined, error === undefined ? undefined : "The last run failed.");
+    if (error !== undefined) logger.error({ err: error }, "budgets could not be looked at");
+  });
+}
+
+/** Asks, from now on, about donated provider keys that were refused. */
+export function startKeyProber(
+  account: Account, probe: ProbeKey, { clock, logger, isLeader }: { clock: Clock; logger: Logger; isLeader: SharedWork["isLeader"] },
+): KeyProber {
+  const prober = new KeyProber({
+    directory: account.providerKeyDirectory, keys: account.providerKeys, probe, clock, isLeader,
+    onError: (error) => logger.error({ err: error }, "a donated provider key could not be asked about"),
+  });
+  prober.start();
+  return prober;
+}
+
+/** Deletes, from now on, generation records older than `keepDays`. */
+function startRetention(
+  keepDays: number,
+  parts: {
+    insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger; isLeader: SharedWork["isLeader"];
+  },
+): Retention {
+  const retention = new Retention({
+    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays, isLeader: parts.isLeader,
+    workspaceIds: () => parts.ledger.book.workspaceIds(),
+    onError: (error) => parts.logger.error({ err: error }, "old generation records could not be deleted"),
+  });
+  retention.start();
+  return retention;
+}
+
+/** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
+function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insights; logger: Logger }): void {
+  for (const id of ledger.expire()) logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
+  insights.jobs.ran("hold_expiry", true);
+}
+
+/** What is done every so often, and with what. */
+type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background"> & SharedWork & {
+  insights: Insights; clock: Clock; keepDays: number; logger: Logger;
+};
+
+/** Does, from now on, what is done every so often; gives what ends it. */
+export function startRounds(account: Account, { insights, payments, generations, logger, ...parts }: RoundParts): () => Promise<void> {
+  insights.start();
+  payments?.rounds.start();
+  const retention = startRetention(parts.keepDays, { ...parts, insights, generations, ledger: account.ledger, logger });
+  const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
+  const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
+  startBudgets(account, { insights, logger });
+  const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
+  return async () => {
+    clearInterval(expiry);
+    stopTakingUp();
+    await payments?.rounds.stop();
+    await Promise.all([account.budgets.watch.stop(), retention.stop()]);
+  };
+}
