@@ -1,0 +1,67 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess, type ProcessOptions } from "../../support/process.ts";
+
+const root = join(import.meta.dir, "..", "..", "..");
+const preloadPath = join(root, "test", "support", "modules-on-signal.ts");
+
+/** Packages that every start needs. */
+const always = ["ipaddr.js", "kysely", "zod"];
+
+/** A gateway, and the modules that it has loaded by the time that it is asked for them. */
+async function startWatched(options: ProcessOptions = {}): Promise<{ gateway: GatewayProcess; modules(): Promise<string[]> }> {
+  const file = join(temporaryDirectory(), "modules.json");
+  const gateway = await startProcess({
+    ...options,
+    environment: { ...options.environment, MODULES_FILE: file },
+    command: [process.execPath, "--preload", preloadPath, join(root, "src", "main.ts")],
+  });
+  return {
+    gateway,
+    async modules() {
+      gateway.child.kill("SIGUSR2");
+      await gateway.stderrHas("modules written");
+      return (JSON.parse(readFileSync(file, "utf8")) as string[]).filter((path) => path !== preloadPath);
+    },
+  };
+}
+
+function packagesOf(modules: readonly string[]): string[] {
+  const names = modules.flatMap((path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
+
+const filesOf = (modules: readonly string[], folder: string): string[] =>
+  modules.filter((path) => path.startsWith(join(root, folder)));
+
+afterAll(endProcesses);
+
+describe("a start on data that are there, with no settings", () => {
+  const dataDirectory = temporaryDirectory();
+
+  test("loads the packages that all starts need, and none of a single feature", async () => {
+    await (await startProcess({ dataDirectory })).terminate();
+    const { gateway, modules } = await startWatched({ dataDirectory });
+    const loaded = await modules();
+    expect(packagesOf(loaded)).toEqual(always);
+    expect(filesOf(loaded, "src/inference/sandbox/").length).toBeGreaterThan(0);
+    for (const folder of ["src/inference/sandbox/wire/", "src/platform/storage/postgres/"]) {
+      expect(filesOf(loaded, folder)).toEqual([]);
+    }
+    await gateway.terminate();
+  });
+});
+
+describe("what is asked for loads its library", () => {
+  test("a settings file that says something, the reader of YAML", async () => {
+    const { modules } = await startWatched({ yaml: "retention: { generations_days: 30 }\n" });
+    expect(packagesOf(await modules())).toEqual([...always, "yaml"].sort());
+  });
+
+  test("metrics, when they are read", async () => {
+    const { gateway, modules } = await startWatched();
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("# TYPE switchyard_");
+    expect(packagesOf(await modules())).toContain("prom-client");
+  });
+});
