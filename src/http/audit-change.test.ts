@@ -19,7 +19,8 @@ function newAudit() {
   /** What was written: tables and values without id and time. */
   const written = (): unknown[] => commits.units.flatMap(({ inserts }) =>
     inserts.map(({ statement, values }) => [statement.table, ...values.slice(3)]));
-  return { commits, errors, written, auditing: { log, onError: (error: unknown) => void errors.push(error) } };
+  const onError = (error: unknown): void => void errors.push(error);
+  return { commits, errors, written, auditing: { log, operatorWorkspaceId: "ws_first", onError } };
 }
 
 const intent = ["audit_log", "management-key", "mgk_1", "ak_...1", "203.0.113.7", "PATCH /keys/:hash", "abc", '["name"]'];
@@ -53,6 +54,24 @@ test("where the log cannot be written nothing is done", async () => {
   });
   await expect(change).rejects.toMatchObject({ code: "service_unavailable" });
   expect([done, written()]).toEqual([false, []]);
+});
+
+test("the workspace that a change concerns is told as well, and the service's own of what operators do", async () => {
+  const told = async (access: typeof endpoint.access | { managementScope: "write:llm-keys"; operator: true }, changedIn?: string) => {
+    const { auditing, commits } = newAudit();
+    const context = newContext();
+    await auditChange(auditing, { endpoint: { ...endpoint, access }, context }, () => {
+      if (changedIn !== undefined) context.changedIn = changedIn;
+      return new Response();
+    });
+    return commits.units.flatMap(({ inserts }) => inserts.map(({ statement, values }) => `${statement.table} ${String(values[1])}`)).sort();
+  };
+  const operator = { ...endpoint.access, operator: true } as const;
+  const own = ["audit_log ws_1", "audit_outcomes ws_1"];
+  expect(await told(endpoint.access)).toEqual(own);
+  expect(await told(endpoint.access, "ws_1")).toEqual(own);
+  expect(await told(endpoint.access, "ws_2")).toEqual(["audit_log ws_1", "audit_log ws_2", "audit_outcomes ws_1", "audit_outcomes ws_2"]);
+  expect(await told(operator)).toEqual(["audit_log ws_1", "audit_log ws_first", "audit_outcomes ws_1", "audit_outcomes ws_first"]);
 });
 
 test("an outcome that cannot be written is told of, and the answer stands", async () => {

@@ -1,4 +1,4 @@
-import { actorOf, type AuditLog, type OpenEntry } from "../account/security/audit-log.ts";
+import { actorOf, type AuditedChange, type AuditLog, type OpenEntry } from "../account/security/audit-log.ts";
 import type { Caller } from "../account/keys/caller.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -7,6 +7,8 @@ import type { RequestContext } from "./request-context.ts";
 /** What auditing needs of the router. */
 export interface Auditing {
   log: AuditLog;
+  /** The workspace of whoever runs the service: its log has what operators do, wherever they are. */
+  operatorWorkspaceId: string;
   /** Told when an outcome could not be written; the entry of the change stands all the same. */
   onError(error: unknown): void;
 }
@@ -34,14 +36,15 @@ export async function auditChange(
 ): Promise<Response> {
   const actor = actorOf(context.caller);
   if (actor === undefined || !isAudited(endpoint)) return await work();
-  const entry = await begin(auditing, {
+  const change: AuditedChange = {
     workspaceId: (context.caller as Exclude<Caller, { kind: "anonymous" }>).workspace.id,
     actor,
     address: context.clientAddress(),
     action: `${endpoint.method} ${endpoint.path}`,
     target: targetOf(context),
     fields: fieldsOf(context.body),
-  });
+  };
+  const entry = await begin(auditing, change);
   let status = 500;
   try {
     const response = await work();
@@ -51,11 +54,16 @@ export async function auditChange(
     if (error instanceof GatewayError) status = error.status;
     throw error;
   } finally {
-    await auditing.log.end(entry, { status, target: context.changed ?? null }).catch((error: unknown) => auditing.onError(error));
+    const outcome = { status, target: context.changed ?? null };
+    const concerned = new Set([context.changedIn ?? change.workspaceId, endpoint.access.operator ? auditing.operatorWorkspaceId : ""]);
+    const others = [...concerned].filter((id) => id !== "" && id !== change.workspaceId);
+    await Promise.all([
+      auditing.log.end(entry, outcome), ...others.map((workspaceId) => auditing.log.tell({ ...change, workspaceId }, outcome)),
+    ]).catch((error: unknown) => auditing.onError(error));
   }
 }
 
-async function begin({ log }: Auditing, change: Parameters<AuditLog["begin"]>[0]): Promise<OpenEntry> {
+async function begin({ log }: Auditing, change: AuditedChange): Promise<OpenEntry> {
   try {
     return await log.begin(change);
   } catch (cause) {

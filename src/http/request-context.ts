@@ -22,6 +22,8 @@ export class RequestContext<Body = unknown> {
   settled?: boolean;
   /** Id of the record that the handler made or changed, where the path does not say it; for the audit log. */
   changed?: string;
+  /** Workspace that the change concerns, where it is not the caller's; its audit log has the change as well. */
+  changedIn?: string;
   private readonly addressOf: (request: Request, server: Server<undefined>) => string;
 
   constructor(options: {

@@ -97,6 +97,7 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
 
 const auditingOf = <Dependencies>(options: RouterOptions<Dependencies>): Auditing => ({
   log: options.security.auditLog,
+  operatorWorkspaceId: options.operatorWorkspaceId,
   onError: (error) => options.onAuditError(error),
 });
 

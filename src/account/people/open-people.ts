@@ -8,6 +8,7 @@ import type { Referrals } from "../referrals/referrals.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { IdentityOptions } from "./create-identity.ts";
 import { LazyIdentity, type OidcProvider } from "./identity.ts";
+import { InvitationMails } from "./invitation-mails.ts";
 import { Invitations } from "./invitations.ts";
 import { Organizations } from "./organizations.ts";
 import { OwnerClaim } from "./owner-claim.ts";
@@ -83,15 +84,18 @@ export async function openPeople(options: PeopleOptions) {
       log: options.log,
     }),
   });
+  const onMailError = (error: unknown): void =>
+    options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`);
   return {
     settings, claim, invitations, signUp, sessions, users, identity, passwords,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle(clock),
+    invitationMails: new InvitationMails({ mailer: options.mailer, clock, onMailError }),
     recovery: new Recovery({
       ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
       onVerified: () => options.referrals?.soon(),
-      onMailError: (error) => options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`),
+      onMailError,
     }),
   };
 }

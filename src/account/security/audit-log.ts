@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { CommitQueue, InsertStatement } from "../../platform/storage/commit-queue.ts";
+import type { CommitQueue, CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import type { Caller } from "../keys/caller.ts";
 
 /** Who made a change. */
@@ -31,6 +31,14 @@ export interface OpenEntry {
   workspaceId: string;
 }
 
+/** What became of a change: the status of its answer, and what it turned out to be about. */
+export interface AuditOutcome {
+  status: number;
+  target: string | null;
+}
+
+type Row = CommitUnit["inserts"][number];
+
 /** What is wanted, written before it is done. */
 export const auditInsert: InsertStatement = {
   name: "audit",
@@ -60,20 +68,31 @@ export class AuditLog {
 
   /** Writes a change down; durable when it resolves. Rejects when the database refused, and then the change must not happen. */
   async begin(change: AuditedChange): Promise<OpenEntry> {
-    const atMs = this.clock.nowMs();
-    const id = newId("aud", atMs);
-    const { workspaceId, actor, target } = change;
-    const values = [
-      id, workspaceId, atMs, actor.kind, actor.id, actor.label, change.address, change.action, target, JSON.stringify(change.fields),
-    ];
-    await this.commits.commit({ inserts: [{ statement: auditInsert, values }], adds: [] });
-    return { id, workspaceId };
+    const { id, row } = this.entryOf(change);
+    await this.commits.commit({ inserts: [row], adds: [] });
+    return { id, workspaceId: change.workspaceId };
   }
 
-  /** Writes down what became of a change: the status of its answer, and what it turned out to be about. */
-  async end({ id, workspaceId }: OpenEntry, { status, target }: { status: number; target: string | null }): Promise<void> {
-    const values = [id, workspaceId, this.clock.nowMs(), status, target];
-    await this.commits.commit({ inserts: [{ statement: auditOutcomeInsert, values }], adds: [] });
+  /** Writes down what became of a change. */
+  async end(entry: OpenEntry, outcome: AuditOutcome): Promise<void> {
+    await this.commits.commit({ inserts: [this.outcomeOf(entry, outcome)], adds: [] });
+  }
+
+  /** Writes down a change with its outcome for another workspace that it concerns. */
+  async tell(change: AuditedChange, outcome: AuditOutcome): Promise<void> {
+    const { id, row } = this.entryOf(change);
+    await this.commits.commit({ inserts: [row, this.outcomeOf({ id, workspaceId: change.workspaceId }, outcome)], adds: [] });
+  }
+
+  private entryOf({ workspaceId, actor, address, action, target, fields }: AuditedChange): { id: string; row: Row } {
+    const atMs = this.clock.nowMs();
+    const id = newId("aud", atMs);
+    const values = [id, workspaceId, atMs, actor.kind, actor.id, actor.label, address, action, target, JSON.stringify(fields)];
+    return { id, row: { statement: auditInsert, values } };
+  }
+
+  private outcomeOf({ id, workspaceId }: OpenEntry, { status, target }: AuditOutcome): Row {
+    return { statement: auditOutcomeInsert, values: [id, workspaceId, this.clock.nowMs(), status, target] };
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { mailOutcomes } from "../../account/people/invitation-mails.ts";
 import { roles } from "../../account/people/role.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -9,23 +10,29 @@ import { invitationObject, invitationObjectSchema, organizationObject, organizat
 
 const inviteSchema = z.object({ email: emailField, role: z.enum(roles, `must be one of ${roles.join(", ")}`).default("member") });
 
-/** Invites somebody; the link is shown in this answer and never again. */
+/** Invites somebody; the link is mailed where mail is sent, shown in this answer, and never again. */
 export const inviteMember = defineEndpoint<Dependencies, z.infer<typeof inviteSchema>>({
   ...forSessions,
   method: "POST",
   path: "/organizations/:id/invitations",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Invite somebody to an organisation.",
-  description: "The link works once, for a week, and for this address alone. It replaces an open one for the same address.",
+  description: "The link works once, for a week, and for this address alone. It replaces an open one for the same address. "
+    + "Where mail is configured it is sent to the address; mail says what became of that, and the link in url can be handed over "
+    + "in any case.",
   body: inviteSchema,
-  response: z.object({ url: z.string(), data: invitationObjectSchema }),
+  response: z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema }),
   async handle(context, { people, publicUrl }) {
     const standing = standingOf(context);
-    const { id, role: own } = await people.organizations.findManaged(standing);
+    const { id, role: own, name: organizationName, workspaceId } = await people.organizations.findManaged(standing);
+    context.changedIn = workspaceId;
     const { email, role } = context.body;
     people.organizations.assertMayAssign(own, role);
     const { token, invitation } = await people.invitations.create({ organizationId: id, email, role, inviterUserId: standing.userId });
-    return context.json({ url: `${publicUrl()}/join?token=${token}`, data: invitationObject(invitation) }, { headers: neverCached });
+    context.changed = `${id} ${invitation.id}`;
+    const url = `${publicUrl()}/join?token=${token}`;
+    const mail = await people.invitationMails.send({ invitation, organizationName, inviter: sessionOf(context).user, url });
+    return context.json({ url, mail, data: invitationObject(invitation) }, { headers: neverCached });
   },
 });
 
@@ -50,7 +57,8 @@ export const revokeInvitation = defineEndpoint<Dependencies>({
   summary: "Withdraw an invitation.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people }) {
-    const { id: organizationId } = await people.organizations.findManaged(standingOf(context));
+    const { id: organizationId, workspaceId } = await people.organizations.findManaged(standingOf(context));
+    context.changedIn = workspaceId;
     const id = context.param("invitation_id");
     await people.invitations.revoke({ organizationId, id });
     return context.json({ deleted: true, id });
@@ -71,6 +79,9 @@ export const acceptInvitation = defineEndpoint<Dependencies, z.infer<typeof acce
   response: organizationObjectSchema,
   async handle(context, { people }) {
     const { id: userId, email } = sessionOf(context).user;
-    return context.json(organizationObject(await people.organizations.accept({ token: context.body.token, userId, email })));
+    const organization = await people.organizations.accept({ token: context.body.token, userId, email });
+    context.changed = `${organization.id} ${userId}`;
+    context.changedIn = organization.workspaceId;
+    return context.json(organizationObject(organization));
   },
 });

@@ -33,6 +33,7 @@ export const changeMember = defineEndpoint<Dependencies, z.infer<typeof roleSche
   body: roleSchema,
   response: memberObjectSchema,
   async handle(context, { people }) {
+    context.changedIn = (await people.organizations.find(standingOf(context))).workspaceId;
     const change = { member: context.param("user_id"), role: context.body.role };
     return context.json(memberObject(await people.organizations.changeRole(standingOf(context), change)));
   },
@@ -47,6 +48,7 @@ export const removeMember = defineEndpoint<Dependencies>({
   response: z.object({ deleted: z.literal(true), user_id: z.string() }),
   async handle(context, { people }) {
     const userId = context.param("user_id");
+    context.changedIn = (await people.organizations.find(standingOf(context))).workspaceId;
     await people.organizations.remove(standingOf(context), userId);
     return context.json({ deleted: true, user_id: userId });
   },

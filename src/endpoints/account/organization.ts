@@ -23,6 +23,8 @@ export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof na
   response: organizationObjectSchema,
   async handle(context, { people }) {
     const organization = await people.organizations.create({ userId: sessionOf(context).user.id, name: context.body.name });
+    context.changed = organization.id;
+    context.changedIn = organization.workspaceId;
     return context.json(organizationObject(organization));
   },
 });
@@ -64,6 +66,7 @@ export const changeOrganization = defineEndpoint<Dependencies, z.infer<typeof na
   async handle(context, { people }) {
     const organization = await people.organizations.findManaged(standingOf(context));
     const { name } = context.body;
+    context.changedIn = organization.workspaceId;
     await people.organizations.rename(organization.id, name);
     return context.json(organizationObject({ ...organization, name }));
   },
