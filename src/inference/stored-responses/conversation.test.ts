@@ -48,7 +48,7 @@ describe.each(engines)("conversations on %s", (engine) => {
 
   test("what the workspace does not have is not found", async () => {
     await keepTurns(1);
-    const notFound = { status: 400, code: "previous_response_not_found", param: "previous_response_id" };
+    const notFound = { status: 404, code: "previous_response_not_found", param: "previous_response_id" };
     for (const unknown of [responseId(9), "resp_1", "", "\0"]) expect(await refusal(expand(unknown))).toMatchObject(notFound);
     expect(await refusal(expand(responseId(1), "ws_b"))).toMatchObject(notFound);
   });
@@ -63,7 +63,7 @@ describe.each(engines)("conversations on %s", (engine) => {
     await keepTurns(1, 2, 3);
     await store().delete("ws_a", responseId(2));
     expect(await refusal(expand(responseId(3)))).toMatchObject({
-      status: 400, code: "previous_response_not_found", param: "previous_response_id", message: expect.stringContaining(responseId(2)),
+      status: 404, code: "previous_response_not_found", param: "previous_response_id", message: expect.stringContaining(responseId(2)),
     });
     expect(await expand(responseId(1))).toEqual(turn(1));
   });
@@ -117,7 +117,7 @@ describe.each(engines)("conversations on %s", (engine) => {
   test("a reference to what the workspace does not have says which", async () => {
     await keepTurns(1);
     const reference = (id: string) => [question("plain"), { type: "item_reference", id }];
-    const refused = { status: 400, code: "previous_response_not_found", param: "input[1].id" };
+    const refused = { status: 404, code: "previous_response_not_found", param: "input[1].id" };
     for (const unknown of ["msg_none", "", "\0", `msg_${"0".repeat(31)}100000009`]) {
       expect(await refusal(resolve(reference(unknown)))).toMatchObject(refused);
     }

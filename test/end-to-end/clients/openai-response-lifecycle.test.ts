@@ -52,7 +52,7 @@ test("a response is found again, continued and deleted", async () => {
   expect(await refusalOf(openai.responses.retrieve(first.id))).toBeInstanceOf(NotFoundError);
   const third = openai.responses.create({ model, input: "Third?", previous_response_id: second.id });
   expect(await refusalOf(third)).toMatchObject({
-    status: 400, code: "previous_response_not_found", param: "previous_response_id",
+    status: 404, code: "previous_response_not_found", param: "previous_response_id",
   });
 });
 

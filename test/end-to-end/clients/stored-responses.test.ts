@@ -115,7 +115,7 @@ test("what is not stored cannot be continued or retrieved", async () => {
   const failure = await failureOf(() =>
     responses.create({ model, input: "And?", previous_response_id: id }),
   );
-  expect(failure).toBeInstanceOf(OpenAI.BadRequestError);
+  expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
   expect(failure).toMatchObject({
     code: "previous_response_not_found",
     param: "previous_response_id",
