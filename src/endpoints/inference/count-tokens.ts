@@ -6,6 +6,7 @@ import { validateCountEnvelope } from "../../inference/dialects/anthropic-messag
 import { countTokens } from "../../inference/count-tokens.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { inMessagesWords } from "./in-messages-words.ts";
 import { messagesReader } from "./messages.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 
@@ -28,7 +29,12 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const reader = { ...messagesReader, validate: validateCountEnvelope };
-    const { inputTokens, source } = await countTokens(dependencies.inference, await readCall(context, reader, dependencies));
-    return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
+    const call = await readCall(context, reader, dependencies);
+    try {
+      const { inputTokens, source } = await countTokens(dependencies.inference, call);
+      return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
+    } catch (thrown) {
+      throw inMessagesWords(thrown, { catalog: dependencies.inference.catalog(), body: call.body });
+    }
   },
 });

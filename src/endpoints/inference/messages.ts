@@ -5,6 +5,7 @@ import { messagesRequestSchema } from "../../inference/dialects/anthropic-messag
 import { validateMessagesEnvelope } from "../../inference/dialects/anthropic-messages/validate-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
+import { inMessagesWords } from "./in-messages-words.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
 
 /** How requests in Anthropic's dialect are read. */
@@ -37,6 +38,11 @@ export const messages = defineEndpoint<Dependencies>({
   }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
-    return answerCall(context, await readCall(context, messagesReader, dependencies), dependencies);
+    const call = await readCall(context, messagesReader, dependencies);
+    try {
+      return await answerCall(context, call, dependencies);
+    } catch (thrown) {
+      throw inMessagesWords(thrown, { catalog: dependencies.inference.catalog(), body: call.body });
+    }
   },
 });

@@ -28,6 +28,8 @@ interface Refusal {
   what: string;
   status: number;
   code: string;
+  /** Where the contract has another code on Messages. */
+  anthropicCode?: string;
   fault: "client" | "gateway";
   anthropicType: string;
   ask(client: ClientDialect): Promise<Reply>;
@@ -64,7 +66,13 @@ const refusals: readonly Refusal[] = [
   },
   {
     what: "an unknown model", status: 404, code: "model_unavailable", fault: "client", anthropicType: "not_found_error",
+    anthropicCode: "no_upstream",
     ask: (client) => post(client, { ...good(client), model: "acme/none" }),
+  },
+  {
+    what: "an unknown model of somebody unknown", status: 404, code: "model_unavailable", fault: "client", anthropicType: "not_found_error",
+    anthropicCode: "unknown_provider",
+    ask: (client) => post(client, { ...good(client), model: "nobody/none" }),
   },
   {
     what: "a body that is too large", status: 413, code: "content_too_large", fault: "client", anthropicType: "request_too_large",
@@ -100,7 +108,8 @@ describe("R15 and C86, an error says who refused, in the words of its client's d
     test.each(clients.map((client) => [client.name, client] as const))(`${what}: %s`, async (name, client) => {
       const reply = await ask(client);
       const [error] = reply.errors;
-      expect([reply.status, error?.code, error?.metadata.fault]).toEqual([told.status, told.code, told.fault]);
+      const code = name === "anthropic-messages" ? told.anthropicCode ?? told.code : told.code;
+      expect([reply.status, error?.code, error?.metadata.fault]).toEqual([told.status, code, told.fault]);
       expect([reply.breaches, error?.metadata.upstream_backend]).toEqual([[], undefined]);
       expect(reply.headers.get("content-type")).toStartWith("application/json");
       expect(reply.headers.get("x-request-id")).toMatch(/^[0-9a-f]{32}$/);

@@ -1,0 +1,26 @@
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { providerIdIn } from "../../inference/catalog/provider-names.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+
+/** Whether an id names somebody as the model's maker whom the catalog knows neither as a maker nor as a provider. */
+function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
+  const end = id.indexOf("/");
+  const maker = id.slice(0, Math.max(end, 0)).toLowerCase();
+  if (maker === "" || providerIdIn(catalog, maker) !== undefined) return false;
+  for (const { owner } of catalog.models.values()) if (owner === maker) return false;
+  return true;
+}
+
+/**
+ * An error as the contract words it on Messages. A model that cannot be had is `unknown_provider` there where nobody knows
+ * whom its id names, else `no_upstream`; what a provider says of its own models is left as it is.
+ */
+export function inMessagesWords(
+  thrown: unknown, { catalog, body }: { catalog: CatalogSnapshot; body: Readonly<Record<string, unknown>> },
+): unknown {
+  if (!(thrown instanceof GatewayError) || thrown.code !== "model_unavailable" || thrown.fault === "upstream") return thrown;
+  const { model, models } = body;
+  const ids = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])].map(String);
+  const code = ids.some((id) => isOfStranger(catalog, id)) ? "unknown_provider" : "no_upstream";
+  return new GatewayError(code, thrown.message, { param: "model", metadata: thrown.metadata });
+}
