@@ -3,7 +3,6 @@ import type { HealthMoment } from "./health-moment.ts";
 import { balancesLoad, orderPolicyFor, type OrderFacts } from "./order-policies.ts";
 import type { PlannedCandidate } from "./planned-candidate.ts";
 import { rankMembers } from "./rank-members.ts";
-import { runsOfModels } from "./runs-of-models.ts";
 import { sift } from "./sift.ts";
 import { hasWishes, missedPreference } from "./soft-preferences.ts";
 import { sortByCost } from "./sort-by-cost.ts";
@@ -15,70 +14,67 @@ interface Ordering {
   leftOut: LeftOut[];
 }
 
+/** The candidates of each model. */
+type Lists = PlannedCandidate[][];
+
 /**
- * The candidates in the order in which they are tried: model by model, or all together where the partition is
- * `none`. Members of a router count as one model. Lists that come in may come out, in another order.
+ * The candidates of each model in the order in which all of them are tried: model by model, or all together where the partition
+ * is `none`. Members of a router count as one model. The lists are put in order where they are, which spares copies.
  */
-export function orderCandidates(candidates: PlannedCandidate[], ordering: Ordering): PlannedCandidate[] {
+export function orderCandidates(lists: Lists, ordering: Ordering): PlannedCandidate[] {
+  for (const list of lists) sortByCost(list);
   const { models, preferences } = ordering.request;
-  if (models.length === 1) return orderGroup(candidates, ordering);
-  const groups = models.map((_, modelIndex) => candidates.filter((candidate) => candidate.modelIndex === modelIndex));
+  if (models.length === 1) return orderGroup(lists, ordering);
+  const groups = models.map((_, modelIndex) => lists.filter(([first]) => first?.modelIndex === modelIndex));
   if (preferences.partition === "model") return groups.flatMap((group) => orderGroup(group, ordering));
-  return orderTogether(groups.flatMap((group) => membersOf(group, ordering).flat()), ordering);
+  return orderTiers([groups.flatMap((group) => ranked(group, ordering).flat())], ordering);
 }
 
-/** The candidates of one model, or of each member of a router in its rank, the cheapest first. */
-function membersOf(group: PlannedCandidate[], { request, leftOut }: Ordering): readonly PlannedCandidate[][] {
-  const router = group[0]?.router?.router;
-  const members = router === undefined ? [group] : runsOfModels(group);
-  for (const member of members) sortByCost(member);
-  return router === undefined ? members : rankMembers(members, { router, request, leftOut });
+/** The lists of one model, or those of a router's members in their rank. */
+function ranked(group: Lists, { request, leftOut }: Ordering): Lists {
+  const router = group[0]?.[0]?.router?.router;
+  return router === undefined ? group : rankMembers(group, { router, request, leftOut });
 }
 
-function orderGroup(group: PlannedCandidate[], ordering: Ordering): PlannedCandidate[] {
-  if (group.length === 0) return group;
-  const members = membersOf(group, ordering);
+function orderGroup(group: Lists, ordering: Ordering): PlannedCandidate[] {
+  const members = ranked(group, ordering);
   const { preferences } = ordering.request;
   // Member by member, unless the request sorts by a measure that members differ in, or names providers.
   const keepsMembers = balancesLoad(preferences) || (preferences.sort === "exacto" && preferences.order === undefined);
-  return members.length === 1 || keepsMembers ? orderTiers(members, ordering) : orderTogether(members.flat(), ordering);
+  return orderTiers(members.length <= 1 || keepsMembers ? members : [members.flat()], ordering);
 }
-
-const orderTogether = (candidates: PlannedCandidate[], ordering: Ordering): PlannedCandidate[] => orderTiers([candidates], ordering);
 
 /**
  * First what is fine, then what misses a soft preference, then what has an outage or fails too often, which counts
  * under load balancing alone (rules 1 and 4). Within each, member by member.
  */
-function orderTiers(members: readonly PlannedCandidate[][], { request, facts }: Ordering): PlannedCandidate[] {
+function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandidate[] {
   const { preferences } = request;
   const isOnly = members.length === 1 && members[0]?.length === 1;
   const policy = orderPolicyFor(preferences);
-  const fine: PlannedCandidate[] = [];
-  const slow: PlannedCandidate[] = [];
-  const troubled: PlannedCandidate[] = [];
-  const arrange = (tier: PlannedCandidate[], all: PlannedCandidate[]): void => {
+  const arrange = (tier: PlannedCandidate[]): PlannedCandidate[] => {
     if (tier.length > 0 && !isOnly) policy(tier, preferences, facts);
-    for (const candidate of tier) all.push(candidate);
+    return tier;
   };
-  for (const member of members) {
+  const [slow, troubled]: [PlannedCandidate[], PlannedCandidate[]] = [[], []];
+  const fine = members.map((member) => {
     const well = balancesLoad(preferences) ? withoutTroubled(member, { health: facts.health, troubled }) : member;
+    if (!hasWishes(request)) return arrange(well);
     const late: PlannedCandidate[] = [];
-    arrange(hasWishes(request) ? withoutLate(well, { request, health: facts.health, late }) : well, fine);
-    arrange(late, slow);
-  }
+    const prompt = arrange(withoutLate(well, { request, health: facts.health, late }));
+    slow.push(...arrange(late));
+    return prompt;
+  });
   for (const candidate of slow) candidate.place = `misses ${candidate.missed}`;
-  for (const candidate of slow) fine.push(candidate);
-  for (const candidate of troubled) fine.push(candidate);
-  return fine;
+  const first = fine.length === 1 ? fine[0] as PlannedCandidate[] : fine.flat();
+  return slow.length + troubled.length === 0 ? first : [...first, ...slow, ...troubled];
 }
 
-interface Troubles {
-  health: HealthMoment;
-  troubled: PlannedCandidate[];
-}
-
-function withoutTroubled(member: PlannedCandidate[], { health, troubled }: Troubles): PlannedCandidate[] {
+/** Takes candidates out that are in trouble at the moment. */
+function withoutTroubled(
+  member: PlannedCandidate[], { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
+): PlannedCandidate[] {
+  if (!isAnyTroubled(member, health)) return member;
   return sift(member, {
     keeps: ({ row, model }) => !health.isTroubled(row.provider, model.id),
     drop: (candidate) => {
@@ -88,18 +84,20 @@ function withoutTroubled(member: PlannedCandidate[], { health, troubled }: Troub
   });
 }
 
+/** Mostly all of them are well, and then nothing is allocated. */
+function isAnyTroubled(member: readonly PlannedCandidate[], health: HealthMoment): boolean {
+  for (const { row, model } of member) if (health.isTroubled(row.provider, model.id)) return true;
+  return false;
+}
+
 /** Why a candidate is asked last where the load is balanced. */
 const troubleOf = ({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): string =>
   (health.hasOutage(provider, model.id) || health.stateOf(provider) === undefined ? "outage in the last 30 seconds" : "deprioritized");
 
+/** Takes candidates out that miss a soft preference, and writes down which. */
 function withoutLate(
   member: PlannedCandidate[], { request, health, late }: { request: RoutingRequest; health: HealthMoment; late: PlannedCandidate[] },
 ): PlannedCandidate[] {
-  return sift(member, {
-    keeps: (candidate) => {
-      candidate.missed = missedPreference(candidate, request, health);
-      return candidate.missed === undefined;
-    },
-    drop: (candidate) => late.push(candidate),
-  });
+  for (const candidate of member) candidate.missed = missedPreference(candidate, request, health);
+  return sift(member, { keeps: ({ missed }) => missed === undefined, drop: (candidate) => late.push(candidate) });
 }

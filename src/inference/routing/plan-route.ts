@@ -5,8 +5,8 @@ import type { HealthMoment } from "./health-moment.ts";
 import { leaveOutUnwell } from "./leave-out-unwell.ts";
 import { orderCandidates } from "./order-candidates.ts";
 import { PlannedCandidate, type Requested } from "./planned-candidate.ts";
-import { rowsOf, type RowSources } from "./route-rows.ts";
-import { sift } from "./sift.ts";
+import { leftOutOf, rowsOf, type RouteRow, type RowSources } from "./route-rows.ts";
+import { siftEach } from "./sift.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
 /** Candidates in the order in which they are tried, and what was left out by which rule. */
@@ -31,9 +31,6 @@ export interface PlanFacts extends RowSources {
   sessions?: StickySessions | undefined;
 }
 
-/** What is said of routes that no credential serves. */
-export const notServable = "not servable with a platform credential";
-
 /** Orders every usable route of the requested models. Pure over its arguments. */
 export function planRoute(request: RoutingRequest, facts: PlanFacts): RoutePlan {
   const leftOut: LeftOut[] = [];
@@ -51,41 +48,49 @@ interface Collecting {
   leftOut: LeftOut[];
 }
 
-/** Every servable route of the requested models, those of routers through their members, each route once. */
-function candidatesOf({ models, inputTokens }: RoutingRequest, { facts, leftOut }: Collecting): PlannedCandidate[] {
-  const candidates: PlannedCandidate[] = [];
+/** Every servable route of the requested models, those of routers through their members: a list for each model that has any. */
+function candidatesOf({ models, inputTokens }: RoutingRequest, collecting: Collecting): PlannedCandidate[][] {
+  const lists: PlannedCandidate[][] = [];
   models.forEach((model, modelIndex) => {
     const { router: pool } = model;
     const requested: Requested = { modelIndex, router: pool && model, inputTokens };
-    for (const member of pool?.members ?? [model]) addRoutes(member, { candidates, requested, facts, leftOut });
-    for (const { id, reason } of pool?.missing ?? []) leftOut.push({ provider: "", model: id, rule: reason });
+    for (const member of pool?.members ?? [model]) {
+      const rows = servableRows(member, collecting);
+      if (rows.length > 0) lists.push(rows.map((row) => new PlannedCandidate(row, requested)));
+    }
+    for (const { id, reason } of pool?.missing ?? []) collecting.leftOut.push({ provider: "", model: id, rule: reason });
   });
-  return models.length > 1 && models.some(({ router }) => router !== undefined) ? eachOnce(candidates) : candidates;
+  return models.length > 1 && models.some(({ router }) => router !== undefined) ? eachOnce(lists) : lists;
 }
 
-function addRoutes(
-  model: CatalogModel, { candidates, requested, facts, leftOut }: Collecting & { candidates: PlannedCandidate[]; requested: Requested },
-): void {
-  for (const row of rowsOf(model, facts)) {
-    if (row.isServable || facts.hasKey?.(row.route, model) === true) candidates.push(new PlannedCandidate(row, requested));
-    else leftOut.push({ provider: row.provider.id, model: model.id, rule: notServable });
+function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): readonly RouteRow[] {
+  const { all, servable, notServable } = rowsOf(model, facts);
+  const { hasKey } = facts;
+  if (hasKey === undefined) {
+    for (const left of notServable) leftOut.push(left);
+    return servable;
   }
+  return all.filter((row) => {
+    const serves = row.isServable || hasKey(row.route, model);
+    if (!serves) leftOut.push(leftOutOf(row));
+    return serves;
+  });
 }
 
 /** A member of a router may be named beside it, too; the first place counts. */
-function eachOnce(candidates: readonly PlannedCandidate[]): PlannedCandidate[] {
-  const seen = new Set<UpstreamRoute>();
-  return candidates.filter(({ route }) => !seen.has(route) && seen.add(route) !== undefined);
+function eachOnce(lists: readonly PlannedCandidate[][]): PlannedCandidate[][] {
+  const seen = new Set<CatalogModel>();
+  return lists.filter(([first]) => first !== undefined && !seen.has(first.model) && seen.add(first.model) !== undefined);
 }
 
 function applyRules(
-  candidates: PlannedCandidate[],
+  lists: PlannedCandidate[][],
   { request, leftOut }: { request: RoutingRequest; leftOut: LeftOut[] },
-): { kept: PlannedCandidate[]; emptiedBy: string | undefined } {
-  let kept = candidates;
+): { kept: PlannedCandidate[][]; emptiedBy: string | undefined } {
+  let kept = lists;
   for (const rule of routeRules) {
     if (kept.length === 0 || !rule.applies(request.preferences, request)) continue;
-    kept = sift(kept, {
+    kept = siftEach(kept, {
       keeps: (candidate) => rule.keeps(candidate, request),
       drop: ({ row, model }) => leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
     });

@@ -14,7 +14,7 @@ const outputTokensDefault = 1_024;
 const noNeeds: RequestNeeds = { inputs: new Set(), effort: undefined };
 
 /** The candidates of each member, the cheapest first. */
-type Members = readonly PlannedCandidate[][];
+type Members = PlannedCandidate[][];
 
 /** What ranking looks at. */
 interface Facts {

@@ -1,5 +1,5 @@
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
-import { comparablePrice } from "./candidate.ts";
+import { comparablePrice, type LeftOut } from "./candidate.ts";
 import type { HealthWindows } from "./health-windows.ts";
 import type { ProviderWindows } from "./provider-windows.ts";
 
@@ -15,6 +15,15 @@ export interface RouteRow {
   names: readonly [slug: string, displayName: string];
 }
 
+/** What planning knows of a model's routes, in the catalog's order. */
+export interface ModelRows {
+  all: readonly RouteRow[];
+  /** Those that this process can call with a credential of its own. */
+  servable: readonly RouteRow[];
+  /** The others. In most gateways they are the most, since the catalog knows many more providers than an operator has keys of. */
+  notServable: readonly LeftOut[];
+}
+
 /** Where rows come from. */
 export interface RowSources {
   health: HealthWindows;
@@ -22,25 +31,35 @@ export interface RowSources {
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
 }
 
-interface KnownRows extends RowSources {
-  rows: readonly RouteRow[];
-}
+/** What is said of routes that no credential serves. */
+export const notServable = "not servable with a platform credential";
 
 /** Models are never changed in place, and live as long as their catalog. */
-const knownRows = new WeakMap<CatalogModel, KnownRows>();
+const knownRows = new WeakMap<CatalogModel, ModelRows & RowSources>();
 
-/** The routes of a model, in the catalog's order: worked out once a catalog. */
-export function rowsOf(model: CatalogModel, { health, isServable }: RowSources): readonly RouteRow[] {
+/** The routes of a model as planning sees them: worked out once a catalog. */
+export function rowsOf(model: CatalogModel, sources: RowSources): ModelRows {
   const known = knownRows.get(model);
-  if (known !== undefined && known.health === health && known.isServable === isServable) return known.rows;
-  const rows = model.routes.map((route): RouteRow => ({
-    model,
-    route,
-    provider: health.windowsOf(route.provider.id),
-    price: route.price?.tiers === undefined ? comparablePrice(route) : undefined,
-    isServable: isServable(route, model),
-    names: [route.provider.id.toLowerCase(), route.provider.name.toLowerCase()],
-  }));
-  knownRows.set(model, { health, isServable, rows });
+  if (known !== undefined && known.health === sources.health && known.isServable === sources.isServable) return known;
+  const { health, isServable } = sources;
+  const all = model.routes.map((route) => rowOf(route, { model, health, isServable }));
+  const others = all.filter((row) => !row.isServable);
+  const rows = { health, isServable, all, servable: all.filter((row) => row.isServable), notServable: others.map(leftOutOf) };
+  knownRows.set(model, rows);
   return rows;
 }
+
+function rowOf(route: UpstreamRoute, { model, health, isServable }: RowSources & { model: CatalogModel }): RouteRow {
+  const { id, name } = route.provider;
+  return {
+    model,
+    route,
+    provider: health.windowsOf(id),
+    price: route.price?.tiers === undefined ? comparablePrice(route) : undefined,
+    isServable: isServable(route, model),
+    names: [id.toLowerCase(), name.toLowerCase()],
+  };
+}
+
+/** What is said of a row that nobody can serve. */
+export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({ provider: provider.id, model: model.id, rule: notServable });

@@ -1,20 +1,21 @@
 /** What happens to each of a list. */
-interface Sieve<T> {
-  keeps(one: T): boolean;
+export interface Sieve<T> {
+  keeps: (one: T) => boolean;
   /** Told of each that is not kept, in order. */
-  drop(one: T): void;
+  drop: (one: T) => void;
 }
 
 /** Those of a list that are kept, in order: the list itself where that is all of them, as it mostly is. */
 export function sift<T>(all: T[], { keeps, drop }: Sieve<T>): T[] {
-  let kept: T[] | undefined;
-  for (let index = 0; index < all.length; index += 1) {
-    const one = all[index] as T;
-    if (keeps(one)) kept?.push(one);
-    else {
-      kept ??= all.slice(0, index);
-      drop(one);
-    }
-  }
-  return kept ?? all;
+  if (all.every((one) => keeps(one))) return all;
+  return all.filter((one) => {
+    const kept = keeps(one);
+    if (!kept) drop(one);
+    return kept;
+  });
+}
+
+/** Sifts each of several lists; those that have nothing left are gone. */
+export function siftEach<T>(lists: T[][], sieve: Sieve<T>): T[][] {
+  return lists.map((list) => sift(list, sieve)).filter(({ length }) => length > 0);
 }

@@ -7,25 +7,59 @@ const entriesMaxDefault = 50_000;
 /** No provider keeps a prompt cache for longer than this after its last use. */
 const lifetimeMsDefault = 60 * 60_000;
 
+/** How long a request waits to hear where its session was at another gateway; what this one remembers has to do then. */
+const recallMsDefault = 25;
+
+/** Where sessions were served last, as several gateways know it; what rejects is not known at the moment. */
+export interface SharedPlaces {
+  get(key: string): Promise<SessionPlace | undefined>;
+  set(key: string, place: SessionPlace, ttlSeconds: number): Promise<void>;
+}
+
 interface Entry extends SessionPlace {
   untilMs: number;
 }
 
 /**
  * Which provider served a session's requests for a model last, so that the next one finds its prompt cache. In
- * memory and bounded; a process that forgets only costs a cache miss.
+ * memory and bounded; a process that forgets only costs a cache miss. Several gateways tell each other over a shared server,
+ * and go by their own memory while it is away or late.
  */
 export class StickySessions {
   private readonly clock: Clock;
   private readonly entriesMax: number;
   private readonly lifetimeMs: number;
+  private readonly recallMs: number;
+  private readonly shared: SharedPlaces | undefined;
   /** In the order of their last use. */
   private readonly entries = new Map<string, Entry>();
 
-  constructor(clock: Clock, { entriesMax = entriesMaxDefault, lifetimeMs = lifetimeMsDefault } = {}) {
+  constructor(clock: Clock, { shared, entriesMax = entriesMaxDefault, lifetimeMs = lifetimeMsDefault, recallMs = recallMsDefault }: {
+    shared?: SharedPlaces | undefined; entriesMax?: number; lifetimeMs?: number; recallMs?: number;
+  } = {}) {
     this.clock = clock;
+    this.shared = shared;
+    this.recallMs = recallMs;
     this.entriesMax = entriesMax;
     this.lifetimeMs = lifetimeMs;
+  }
+
+  /** Whether other gateways may know more of a session than this one. */
+  get isShared(): boolean {
+    return this.shared !== undefined;
+  }
+
+  /** Learns where other gateways served a session last, unless that takes too long. Never rejects. */
+  async recall(session: Session, requestedModel: string): Promise<void> {
+    if (this.shared === undefined) return;
+    const key = keyOf(session, requestedModel);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, this.recallMs, undefined);
+    });
+    const place = await Promise.race([this.shared.get(sharedKey(key)).catch(() => undefined), late]);
+    clearTimeout(timer);
+    if (place !== undefined) this.remember(key, place);
   }
 
   /** Who served the session's last request for a model or router; undefined when nobody did lately. */
@@ -44,12 +78,9 @@ export class StickySessions {
     const place = { provider: candidate.route.provider.id, model: candidate.model.id };
     const moved = last !== undefined && !isAt(place, last);
     if (candidate.modelIndex > 0) return moved;
-    this.entries.delete(key);
-    this.entries.set(key, { ...place, untilMs: this.clock.monotonicMs() + this.lifetimeMs });
-    if (this.entries.size > this.entriesMax) {
-      const [oldest] = this.entries.keys();
-      if (oldest !== undefined) this.entries.delete(oldest);
-    }
+    this.remember(key, place);
+    // Nobody waits for it: who does not hear of it in time goes by what it knows.
+    this.shared?.set(sharedKey(key), place, this.lifetimeMs / 1000).catch(() => undefined);
     return moved;
   }
 
@@ -57,10 +88,22 @@ export class StickySessions {
   get size(): number {
     return this.entries.size;
   }
+
+  private remember(key: string, { provider, model }: SessionPlace): void {
+    this.entries.delete(key);
+    this.entries.set(key, { provider, model, untilMs: this.clock.monotonicMs() + this.lifetimeMs });
+    if (this.entries.size > this.entriesMax) {
+      const [oldest] = this.entries.keys();
+      if (oldest !== undefined) this.entries.delete(oldest);
+    }
+  }
 }
 
 /** Neither workspace nor model ids have line breaks, so no two sessions share a key. */
 const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string => `${workspaceId}\n${requestedModel}\n${id}`;
+
+/** Callers name sessions as they like; what is shared has one length and none of their words. */
+const sharedKey = (key: string): string => new Bun.CryptoHasher("sha256").update(key).digest("base64url");
 
 const isAt = (left: SessionPlace, right: SessionPlace): boolean => left.provider === right.provider && left.model === right.model;
 
