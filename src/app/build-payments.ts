@@ -1,5 +1,5 @@
 import type { Account } from "../account/open-account.ts";
-import { openPayments, type Payments } from "../account/payments/open-payments.ts";
+import type { Payments } from "../account/payments/open-payments.ts";
 import type { PaymentTables } from "../account/payments/payment-tables.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { Insights } from "../insights/open-insights.ts";
@@ -8,13 +8,14 @@ import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Card payments; undefined, with nothing loaded, where no key for Stripe is configured. */
-export function buildPayments(
+export async function buildPayments(
   { payments: settings }: AppSettings,
   parts: {
     storage: Storage<PaymentTables>; account: Account; insights: Insights; clock: Clock; logger: Logger;
   },
 ): Promise<Payments | undefined> {
-  if (settings === undefined) return Promise.resolve(undefined);
+  if (settings?.stripe.secretKey === undefined) return undefined;
+  const { openPayments } = await import("../account/payments/open-payments.ts");
   const { account: { ledger, withdrawals, directory, referrals }, storage, insights, logger } = parts;
   return openPayments({
     ...parts, settings, ledger, withdrawals, database: storage.database.withTables(), commits: storage.commits,

@@ -4,7 +4,7 @@ const usdPerMillion = z.number().describe("USD per million tokens");
 
 const listPricingSchema = z.object({ input_per_1m: usdPerMillion, output_per_1m: usdPerMillion });
 
-const pricingSchema = z.looseObject({
+const pricingSchema = z.lazy(() => z.looseObject({
   prompt: z.string().describe("USD per token"),
   completion: z.string().describe("USD per token"),
   input_per_1m: usdPerMillion,
@@ -13,11 +13,11 @@ const pricingSchema = z.looseObject({
     .describe("byok: the provider bills the caller's own key, so 0 is not free. member: the price is that of the member that serves."),
   list_pricing: listPricingSchema.optional(),
   lowest: listPricingSchema.optional(),
-});
+}));
 
 const reasoningSchema = z.object({ levels: z.array(z.string()), default: z.string().optional() });
 
-const upstreamSchema = z.looseObject({
+const upstreamSchema = z.lazy(() => z.looseObject({
   provider: z.string(),
   reasoning: reasoningSchema.optional().describe("Overrides the model's; absent inherits it"),
   features: z.object({ reasoning: z.boolean().optional() }),
@@ -29,10 +29,10 @@ const upstreamSchema = z.looseObject({
     zdr: z.boolean().optional(), data_collection: z.enum(["allow", "deny"]).optional(), distillable_text: z.boolean().optional(),
   }),
   billing: z.literal("byok").optional(),
-});
+}));
 
 /** A model object as OpenAPI describes it. */
-export const modelObjectSchema = z.looseObject({
+export const modelObjectSchema = z.lazy(() => z.looseObject({
   id: z.string(),
   object: z.literal("model"),
   display_name: z.string(),
@@ -51,4 +51,4 @@ export const modelObjectSchema = z.looseObject({
   description: z.string().optional(),
   created: z.int().optional().describe("Unix seconds"),
   coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
-});
+}));

@@ -16,7 +16,7 @@ const sourceHeader = brandHeader("Credential-Source");
 const pageRange = z.object({ start: z.int().min(1), end: z.int().min(1) });
 
 /** Documents the body; what of it the gateway itself checks, `readParseRequest` does. */
-const bodySchema = z.looseObject({
+const bodySchema = z.lazy(() => z.looseObject({
   source: z.union([
     z.looseObject({ type: z.literal("url"), url: z.string().regex(/^https:\/\//), file_name: z.string() }),
     z.looseObject({ type: z.enum(["workspace_file", "parse_result"]) }),
@@ -25,7 +25,7 @@ const bodySchema = z.looseObject({
   parse_mode: z.enum(["low", "medium", "high"]).optional(),
   output: z.object({ formats: z.array(z.enum(["markdown", "text", "blocks"])) }).optional(),
   chunking: z.object({ strategy: z.enum(["none", "page", "section"]) }).optional(),
-});
+}));
 
 const jobSchema = z.object({
   object: z.literal("document_job"), job_id: z.string(), status: z.enum(["queued", "running"]), created_at: z.string(),

@@ -12,13 +12,13 @@ import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const guidance = z.union([z.string(), z.looseObject({}), z.array(z.unknown())]);
 
-const question = z.discriminatedUnion("type", [
+const question = z.lazy(() => z.discriminatedUnion("type", [
   z.looseObject({
     type: z.literal("noul"), instructions: guidance, criteria: z.object({ true: guidance, false: guidance }).partial().optional(),
   }),
   z.looseObject({ type: z.literal("choice"), instructions: guidance, criteria: z.record(z.string(), guidance.nullable()) }),
   z.looseObject({ type: z.literal("score"), instructions: guidance, criteria: z.array(guidance).min(2).max(10) }),
-]);
+]));
 
 const endpointAt = (path: string) => defineEndpoint<Dependencies>({
   method: "POST",
@@ -31,14 +31,14 @@ const endpointAt = (path: string) => defineEndpoint<Dependencies>({
   description: "Questions are `noul` (yes or no), `choice` (one of some options) or `score` (a level of 2 to 10, counted from 0). "
     + "Costs nothing on any plan; 60 requests a minute and key, counted by themselves.",
   tag: "Inference",
-  rawBody: z.looseObject({
+  rawBody: z.lazy(() => z.looseObject({
     state: guidance, model: z.string(), questions: z.record(z.string(), question),
-  }),
-  response: z.looseObject({
+  })),
+  response: z.lazy(() => z.looseObject({
     model: z.string(),
     answers: z.record(z.string(), z.looseObject({ type: z.enum(["noul", "choice", "score"]) })),
     usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.literal(0) }),
-  }),
+  })),
   encodeError: surfaceErrors({ names: unreachable }),
   async handle(context, dependencies) {
     const { counters } = dependencies;

@@ -27,20 +27,20 @@ export const moderations = defineEndpoint<Dependencies>({
   description: "Up to 32 texts of up to 32,000 characters each. Without a model, or with one of OpenAI's ids, a guard model is chosen. "
     + "`guard_categories` has the guard model's own labels.",
   tag: "Inference",
-  rawBody: z.looseObject({
+  rawBody: z.lazy(() => z.looseObject({
     input: z.union([
       z.string(), z.array(z.union([z.string(), z.looseObject({ type: z.literal("text"), text: z.string() })])).min(1).max(32),
     ]),
     model: z.string().optional(), session_id: z.string().max(256).optional(),
-  }),
-  response: z.looseObject({
+  })),
+  response: z.lazy(() => z.looseObject({
     id: z.string(), model: z.string(),
     results: z.array(z.looseObject({
       flagged: z.boolean(), categories: byCategory(z.boolean()), category_scores: byCategory(z.number()),
       guard_categories: z.array(z.string()),
     })),
     usage: z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number() }),
-  }),
+  })),
   encodeError: surfaceErrors({ names: { ...unreachable, bad_request: "invalid_request" } }),
   async handle(context, dependencies) {
     const { counters, inference } = dependencies;

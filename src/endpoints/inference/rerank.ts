@@ -23,18 +23,18 @@ const endpointAt = (place: Place) => defineEndpoint<Dependencies>({
   description: "At most 1,000 documents. Billed by the tokens of the query and all documents, at four characters a token; a search unit "
     + "that the provider reports bills at least 1,000 tokens.",
   tag: "Inference",
-  rawBody: z.looseObject({
+  rawBody: z.lazy(() => z.looseObject({
     model: z.string(), query: z.string(), documents: z.array(z.union([z.string(), z.looseObject({ text: z.string() })])).min(1).max(1_000),
     top_n: z.int().min(1).optional(), return_documents: z.boolean().optional(), max_tokens_per_doc: z.int().min(1).optional(),
     session_id: z.string().max(256).optional(),
-  }),
-  response: z.looseObject({
+  })),
+  response: z.lazy(() => z.looseObject({
     id: z.string(), model: z.string(),
     results: z.array(z.looseObject({
       index: z.int(), relevance_score: z.number().min(0).max(1), document: z.looseObject({ text: z.string() }).optional(),
     })),
     usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int(), search_units: z.number().optional(), cost: z.number() }),
-  }),
+  })),
   async handle(context, dependencies) {
     const { counters } = dependencies;
     const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });

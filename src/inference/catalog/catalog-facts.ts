@@ -7,7 +7,7 @@ const usdPerMillion = z.string().refine(
   "must be a decimal number that is not negative",
 );
 
-const factPricesSchema = z.strictObject({
+const factPricesSchema = z.lazy(() => z.strictObject({
   input: usdPerMillion,
   output: usdPerMillion,
   cache_read: usdPerMillion.optional(),
@@ -18,9 +18,9 @@ const factPricesSchema = z.strictObject({
   output_audio: usdPerMillion.optional(),
   /** USD per million requests, beside the tokens. */
   request: usdPerMillion.optional(),
-});
+}));
 
-const factRowSchema = z.strictObject({
+const factRowSchema = z.lazy(() => z.strictObject({
   id: z.string().regex(/^[^/\s]+\/\S+$/),
   provider: z.string(),
   upstream: z.string(),
@@ -38,10 +38,10 @@ const factRowSchema = z.strictObject({
   /** Effort levels in ascending order. */
   efforts: z.array(z.string()).min(1).optional(),
   released: z.string().optional(),
-});
+}));
 
 /** The project's own form of what is known of models: one row for a provider's way to serve a model. */
-export const catalogFactsSchema = z.strictObject({
+export const catalogFactsSchema = z.lazy(() => z.strictObject({
   source: z.string(),
   licence: z.string(),
   /** Date of the source, `YYYY-MM-DD`; the version of every price in it. */
@@ -51,7 +51,7 @@ export const catalogFactsSchema = z.strictObject({
   aliases: z.record(z.string(), z.string()),
   /** Sorted by id, then provider. */
   rows: z.array(factRowSchema),
-});
+}));
 
 export type CatalogFacts = z.infer<typeof catalogFactsSchema>;
 export type FactRow = z.infer<typeof factRowSchema>;

@@ -8,7 +8,7 @@ const cacheControl = {
 
 const textBlock = z.looseObject({ type: z.literal("text"), text: z.string(), citations: z.array(open).nullish(), ...cacheControl });
 
-const block = z.union([
+const block = z.lazy(() => z.union([
   textBlock,
   z.looseObject({
     type: z.literal("image"),
@@ -39,14 +39,14 @@ const block = z.union([
     ...cacheControl,
   }),
   z.looseObject({ type: z.string() }),
-]);
+]));
 
-const message = z.looseObject({
+const message = z.lazy(() => z.looseObject({
   role: z.enum(["user", "assistant", "system"]),
   content: z.union([z.string(), z.array(block)]),
-}).describe("A message. Blocks of other types are kept for upstreams of the same dialect.");
+})).describe("A message. Blocks of other types are kept for upstreams of the same dialect.");
 
-const tool = z.union([
+const tool = z.lazy(() => z.union([
   z.looseObject({
     type: z.literal("custom").nullish(),
     name: z.string(),
@@ -58,7 +58,7 @@ const tool = z.union([
     ...cacheControl,
   }),
   z.looseObject({ type: z.string().describe("A tool that the provider runs, by its dated type.") }),
-]);
+]));
 
 const prompt = {
   model: z.string().min(1).describe("Model id, a router id or @preset/<slug>, with an optional suffix."),

@@ -10,7 +10,7 @@ const cacheMarkers = {
 };
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
-const contentParts = z.array(z.union([
+const contentParts = z.lazy(() => z.array(z.union([
   textPart,
   z.looseObject({
     type: z.literal("image_url"),
@@ -29,18 +29,18 @@ const contentParts = z.array(z.union([
   }),
   z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
   z.looseObject({ type: z.string() }),
-]));
+])));
 
-const toolCall = z.union([
+const toolCall = z.lazy(() => z.union([
   z.looseObject({
     id: z.string(),
     type: z.literal("function").optional(),
     function: z.looseObject({ name: z.string(), arguments: z.string().describe("JSON text of an object.") }),
   }),
   z.looseObject({ id: z.string(), type: z.literal("custom"), custom: z.looseObject({ name: z.string(), input: z.string() }) }),
-]);
+]));
 
-const message = z.looseObject({
+const message = z.lazy(() => z.looseObject({
   role: z.enum(["developer", "system", "user", "assistant", "tool", "function"]),
   content: z.union([z.string(), contentParts, z.null()]).optional(),
   name: z.string().nullish(),
@@ -52,9 +52,9 @@ const message = z.looseObject({
   reasoning_content: z.string().nullish().describe("Earlier thoughts, replayed to upstreams that want them."),
   reasoning: z.string().nullish(),
   reasoning_details: z.array(open).nullish(),
-}).describe("A message. Fields that are not listed are kept for upstreams of the same dialect.");
+})).describe("A message. Fields that are not listed are kept for upstreams of the same dialect.");
 
-const tool = z.union([
+const tool = z.lazy(() => z.union([
   z.looseObject({
     type: z.literal("function"),
     function: z.looseObject({
@@ -73,7 +73,7 @@ const tool = z.union([
     }),
   }),
   z.looseObject({ type: z.string() }),
-]);
+]));
 
 const count = z.int().positive().nullish();
 const penalty = z.number().min(-2).max(2).nullish();

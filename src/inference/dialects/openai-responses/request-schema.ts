@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const open = z.record(z.string(), z.unknown());
 
-const contentPart = z.union([
+const contentPart = z.lazy(() => z.union([
   z.looseObject({ type: z.literal("input_text"), text: z.string() }),
   z.looseObject({
     type: z.literal("input_image"),
@@ -21,11 +21,11 @@ const contentPart = z.union([
   z.looseObject({ type: z.literal("output_text"), text: z.string(), annotations: z.array(open).nullish() }),
   z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
   z.looseObject({ type: z.string() }),
-]);
+]));
 
 const output = z.union([z.string(), z.array(contentPart)]);
 
-const inputItem = z.union([
+const inputItem = z.lazy(() => z.union([
   z.looseObject({
     type: z.literal("message").optional(),
     role: z.enum(["user", "assistant", "system", "developer"]),
@@ -51,9 +51,9 @@ const inputItem = z.union([
   }),
   z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
   z.looseObject({ type: z.string() }),
-]).describe("An input item. Types that are not listed are kept for upstreams of the same dialect.");
+])).describe("An input item. Types that are not listed are kept for upstreams of the same dialect.");
 
-const tool = z.union([
+const tool = z.lazy(() => z.union([
   z.looseObject({
     type: z.literal("function"),
     name: z.string(),
@@ -64,7 +64,7 @@ const tool = z.union([
   z.looseObject({ type: z.literal("custom"), name: z.string(), description: z.string().nullish(), format: open.nullish() }),
   z.looseObject({ type: z.literal("namespace"), name: z.string(), tools: z.array(open) }),
   z.looseObject({ type: z.string() }).describe("Tools that the provider runs; left out for upstreams that lack them."),
-]);
+]));
 
 /**
  * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.55) and what Open
