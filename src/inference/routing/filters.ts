@@ -52,7 +52,7 @@ export const routeRules: readonly RouteRule[] = [
     (candidate, { parameters }) => parameters.every((parameter) => supports(candidate, parameter))),
   rule("require_params", (filter) => filter.requireParams !== undefined, (candidate, { preferences }) =>
     preferences.requireParams?.every((parameter) => supports(candidate, parameter)) ?? true),
-  rule("tools", (_, { needsTools }) => needsTools, (candidate) => supports(candidate, "tools")),
+  rule("tools", (_, { needsTools }) => needsTools, ({ row }) => row.takesTools),
   rule("max_tokens", (_, { maxOutputTokens }) => maxOutputTokens !== undefined, ({ route }, { maxOutputTokens }) =>
     route.maxCompletionTokens === undefined || (maxOutputTokens ?? 0) <= route.maxCompletionTokens),
 ];

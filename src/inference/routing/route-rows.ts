@@ -2,6 +2,7 @@ import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { comparablePrice, type LeftOut } from "./candidate.ts";
 import type { HealthWindows } from "./health-windows.ts";
 import type { ProviderWindows } from "./provider-windows.ts";
+import { supports } from "./supports.ts";
 
 /** What planning knows of a route whatever is requested. */
 export interface RouteRow {
@@ -11,6 +12,7 @@ export interface RouteRow {
   /** By which routes are compared; undefined where it depends on the size of the input. */
   price: number | undefined;
   isServable: boolean;
+  takesTools: boolean;
   /** The provider's slug and display name in lower case. */
   names: readonly [slug: string, displayName: string];
 }
@@ -57,6 +59,7 @@ function rowOf(route: UpstreamRoute, { model, health, isServable }: RowSources &
     provider: health.windowsOf(id),
     price: route.price?.tiers === undefined ? comparablePrice(route) : undefined,
     isServable: isServable(route, model),
+    takesTools: supports({ model, route }, "tools"),
     names: [id.toLowerCase(), name.toLowerCase()],
   };
 }

@@ -31,6 +31,8 @@ export class ProviderStates {
   private readonly clock: Clock;
   private readonly onChange: (change: StatusChange) => void;
   private readonly health = new Map<string, ProviderHealth>();
+  /** Those of them that may be in a state: mostly none, and then planning a request looks nobody up. */
+  private readonly troubled = new Map<string, ProviderHealth>();
   private readonly statuses: Map<string, UpstreamStatus>;
 
   /** `known` are the statuses that were told last, before the process was started anew. */
@@ -44,14 +46,14 @@ export class ProviderStates {
   record(providerId: string, signal: HealthSignal): void {
     const nowMs = this.clock.nowMs();
     const health = nextHealth(this.health.get(providerId) ?? unknownHealth, signal, nowMs);
-    this.health.set(providerId, health);
+    this.keep(providerId, health);
     this.tell(providerId, { health, nowMs });
   }
 
   /** The gravest state of a provider; undefined for a healthy one. */
   stateOf(providerId: string): RoutingState | undefined {
-    const health = this.health.get(providerId);
-    return health === undefined || isUntroubled(health) ? undefined : statesOf(health, this.clock.nowMs())[0];
+    const health = this.troubled.size === 0 ? undefined : this.troubled.get(providerId);
+    return health && statesOf(health, this.clock.nowMs())[0];
   }
 
   /** Every state that a provider is in, the gravest first. */
@@ -81,9 +83,15 @@ export class ProviderStates {
     const nowMs = this.clock.nowMs();
     for (const [providerId, before] of this.health) {
       const health = settledHealth(before, nowMs);
-      if (health !== before) this.health.set(providerId, health);
+      if (health !== before) this.keep(providerId, health);
       this.tell(providerId, { health, nowMs });
     }
+  }
+
+  private keep(providerId: string, health: ProviderHealth): void {
+    this.health.set(providerId, health);
+    if (!isUntroubled(health)) this.troubled.set(providerId, health);
+    else if (this.troubled.size > 0) this.troubled.delete(providerId);
   }
 
   private tell(upstreamId: string, { health, nowMs }: { health: ProviderHealth; nowMs: number }): void {
