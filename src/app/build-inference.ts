@@ -10,7 +10,7 @@ import { CallSignatures } from "../inference/interpret/call-signatures.ts";
 import { OpenedRoutes } from "../inference/opened-routes.ts";
 import { KeepAliveTicker } from "../inference/keep-alive.ts";
 import { HealthWindows } from "../inference/routing/health-windows.ts";
-import { StickySessions } from "../inference/routing/sticky-sessions.ts";
+import { type SharedPlaces, StickySessions } from "../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../inference/upstream-targets.ts";
 import { UpstreamClient } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
@@ -23,7 +23,10 @@ export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
     clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
-    providerKeys: ProviderKeys },
+    providerKeys: ProviderKeys;
+    /** Where other gateways tell where sessions were served; absent where there are none. */
+    sessionPlaces: SharedPlaces | undefined;
+  },
 ): InferenceDependencies {
   const { clock, catalog, ledger, security, providerKeys } = parts;
   const upstream = new UpstreamClient({ clock });
@@ -42,7 +45,7 @@ export function buildInference(
     random: parts.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
     callSignatures: new CallSignatures(),
-    sessions: new StickySessions(clock),
+    sessions: new StickySessions(clock, { shared: parts.sessionPlaces }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
     disconnect: settings.disconnect,
     targetOf: createTargetLookup({ clock, upstream }),

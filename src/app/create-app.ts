@@ -19,7 +19,9 @@ import { GenerationStore } from "../insights/generation-store.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
-import { closeShared, openCounters, openEmbeddingCache, openShared, shareWork, stopSharing, whileLeading } from "./open-shared.ts";
+import {
+  closeShared, openCounters, openEmbeddingCache, openSessionPlaces, openShared, shareWork, stopSharing, whileLeading,
+} from "./open-shared.ts";
 import { systemClock, type Clock } from "../platform/lib/clock.ts";
 import { startKeyProber, startRounds } from "./start-rounds.ts";
 
@@ -41,7 +43,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });
   const inference = buildInference(settings, {
-    ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights,
+    ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights, sessionPlaces: openSessionPlaces(shared),
   });
   const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { ...work, clock, logger: tools.logger });
   const state = { draining: false };

@@ -8,6 +8,8 @@ import type { RateTiers } from "../account/limits/rate-tier.ts";
 import type { Account, AccountTables } from "../account/open-account.ts";
 import { SharedRateLimiter } from "../account/limits/shared-rate-limiter.ts";
 import type { RateCounters } from "../http/count-request.ts";
+import type { SessionPlace } from "../inference/routing/session.ts";
+import type { SharedPlaces } from "../inference/routing/sticky-sessions.ts";
 import type { AnswerCache, KeptAnswer } from "../inference/surfaces/embeddings/answer-cache.ts";
 import { openAnswerCache } from "../inference/surfaces/embeddings/open-answer-cache.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
@@ -25,6 +27,9 @@ import { restoreQuotas } from "./restore-quotas.ts";
 
 /** Bytes of answers that several gateways keep together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;
+
+/** Bytes of what gateways remember of sessions together: some hundred thousand of them. */
+const sharedSessionBytesMax = 32 * 1024 * 1024;
 
 /** What one of several gateways does alone, such as retention and a background response. */
 export interface SharedWork {
@@ -124,6 +129,10 @@ export function closeShared(shared: Shared | undefined): void {
   shared?.channel.close();
   shared?.state.close();
 }
+
+/** Where sessions were served last, where several gateways tell each other. */
+export const openSessionPlaces = (shared: Shared | undefined): SharedPlaces | undefined =>
+  shared && new SharedValues<SessionPlace>({ shared: shared.state, name: "sessions", bytesMax: sharedSessionBytesMax });
 
 /** The cache of embeddings: shared where there is a server for it. */
 export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): AnswerCache {

@@ -5,16 +5,23 @@ import type { InferenceDependencies } from "./dependencies.ts";
 import type { Execution } from "./execution.ts";
 import { holdCeiling, isFree, ownKeyCeiling } from "./hold-ceiling.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import { planCall } from "./plan-call.ts";
+import { modelFor, planCall, sessionOf } from "./plan-call.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { Lifeline } from "./upstream/lifeline.ts";
 
 /**
  * Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be served. A promise
- * where processes share the ledger.
+ * where processes share the ledger, or where sessions were.
  */
 export function prepare(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
+  const session = deps.sessions.isShared ? sessionOf(call) : undefined;
+  if (session === undefined) return planned(deps, call);
+  const { model } = modelFor(deps, { ...call, id: String(call.body["model"]) });
+  return deps.sessions.recall(session, model.id).then(() => planned(deps, call));
+}
+
+function planned(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
   const plan = planCall(deps, call);
   const execution: Execution = {
     deps, call, ...plan, failed: [], heldBack: [], unsayable: [],

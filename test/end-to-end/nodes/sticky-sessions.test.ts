@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Candidate } from "../../../src/inference/routing/candidate.ts";
+import type { SessionPlace } from "../../../src/inference/routing/session.ts";
+import { type SharedPlaces, StickySessions } from "../../../src/inference/routing/sticky-sessions.ts";
+import { SharedState } from "../../../src/platform/shared-state/shared-state.ts";
+import { SharedStateAwayError } from "../../../src/platform/shared-state/shared-state-error.ts";
+import { SharedValues } from "../../../src/platform/shared-state/shared-values.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { freshDatabase } from "../../support/postgres.ts";
+import { freshRedis, hasRedis, startRedis } from "../../support/redis.ts";
+import { silentLogger } from "../../support/silent-logger.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { healthyChat } from "../../support/upstream/healthy-chat.ts";
+import { chatRequest } from "../api/chat-request.ts";
+import { until } from "./support/until.ts";
+
+const session = { workspaceId: "ws_1", id: "chat" };
+const at = (id: string, modelIndex = 0): Candidate =>
+  ({ model: { id: "acme/large" }, route: { provider: { id } }, modelIndex }) as unknown as Candidate;
+
+/** Places in the memory of this process, as two gateways would share them. */
+function inMemory(): SharedPlaces {
+  const places = new Map<string, SessionPlace>();
+  return { get: async (key) => places.get(key), set: async (key, place) => void places.set(key, place) };
+}
+
+const states: SharedState[] = [];
+afterAll(() => states.forEach((state) => state.close()));
+
+const onValkey = async (): Promise<SharedPlaces> => {
+  const shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+  states.push(shared);
+  return new SharedValues<SessionPlace>({ shared, name: "sessions", bytesMax: 100_000 });
+};
+
+type Store = [name: string, open: () => Promise<SharedPlaces>];
+const memory: Store = ["memory", async () => inMemory()];
+const stores: Store[] = hasRedis ? [memory, ["Valkey", onValkey]] : [memory];
+
+describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
+  let [here, there] = [new StickySessions(new FakeClock()), new StickySessions(new FakeClock())];
+  let shared: SharedPlaces;
+  beforeAll(async () => {
+    shared = await open();
+    // However busy the machine is, it is waited for what the server has.
+    [here, there] = [0, 1].map(() => new StickySessions(new FakeClock(), { shared, recallMs: 30_000 })) as [StickySessions, StickySessions];
+  });
+  const placeOf = async (sessions: StickySessions, asked = session, model = "acme/large"): Promise<string | undefined> => {
+    await sessions.recall(asked, model);
+    return sessions.lastPlace(asked, model)?.provider;
+  };
+  const serve = (sessions: StickySessions, candidate: Candidate): boolean =>
+    sessions.recordServed(session, { requestedModel: "acme/large", candidate });
+
+  test("a session is where any of them served it last, and only another provider is a move", async () => {
+    expect([await placeOf(here), await placeOf(there)]).toEqual([undefined, undefined]);
+    expect(serve(here, at("a"))).toBe(false);
+    expect(await placeOf(there)).toBe("a");
+    expect(serve(there, at("a"))).toBe(false);
+    expect(serve(there, at("b"))).toBe(true);
+    expect([await placeOf(here), await placeOf(there)]).toEqual(["b", "b"]);
+    expect(serve(here, at("b"))).toBe(false);
+  });
+
+  test("workspaces, sessions and models share nothing, and what serves in place of a model is not remembered", async () => {
+    expect(await placeOf(there, { ...session, workspaceId: "ws_2" })).toBeUndefined();
+    expect(await placeOf(there, { ...session, id: "other" })).toBeUndefined();
+    expect(await placeOf(there, session, "acme/small")).toBeUndefined();
+    serve(here, at("c", 1));
+    expect(await placeOf(there)).toBe("b");
+  });
+});
+
+test("a server that is late or away holds nobody up: each gateway goes by what it remembers", async () => {
+  const late: SharedPlaces = { get: () => new Promise(() => undefined), set: () => new Promise(() => undefined) };
+  const away: SharedPlaces = {
+    get: () => Promise.reject(new SharedStateAwayError("away")), set: () => Promise.reject(new SharedStateAwayError("away")),
+  };
+  for (const shared of [late, away]) {
+    const sessions = new StickySessions(new FakeClock(), { shared });
+    await sessions.recall(session, "acme/large");
+    expect(sessions.lastPlace(session, "acme/large")).toBeUndefined();
+    sessions.recordServed(session, { requestedModel: "acme/large", candidate: at("a") });
+    await sessions.recall(session, "acme/large");
+    expect(sessions.lastPlace(session, "acme/large")?.provider).toBe("a");
+  }
+});
+
+describe.skipIf(!hasRedis)("two gateways on one Postgres", () => {
+  let upstreams: FaultUpstream[];
+  let gateways: [TestGateway, TestGateway];
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  beforeAll(async () => {
+    upstreams = [await startFaultUpstream(), await startFaultUpstream()];
+    for (const upstream of upstreams) upstream.script(healthyChat);
+    redis = await startRedis();
+    // Free, so that balances need no server; of providers that cost the same, the draw falls on the last.
+    const entry = (id: string, index: number, price: string) => provider({
+      id, base_url: upstreams[index]?.baseUrl ?? "", dialect: "openai-chat", api_key: "k",
+      models: [{ id: "acme/large:free", upstream_model: "large", pricing: { prompt: price, completion: price } }],
+    });
+    const settings = {
+      storageUrl: await freshDatabase(), sharedUrl: redis.url,
+      providers: [entry("first", 0, "0"), entry("second", 1, "0")],
+    };
+    gateways = [await startGateway(settings, { random: () => 0 }), await startGateway(settings, { random: () => 0 })];
+  }, 60_000);
+  afterAll(async () => {
+    for (const gateway of gateways) await gateway.stop();
+    for (const upstream of upstreams) upstream.stop();
+    await redis.kill();
+  });
+
+  const ask = async (gateway: TestGateway, body: Record<string, unknown>): Promise<string | null> => {
+    const response = await gateway.post("/chat/completions", { ...chatRequest({ model: "acme/large:free" }), ...body });
+    await response.text();
+    return response.headers.get("x-service-provider-chain");
+  };
+
+  test("a session that one of them has served is served by the same provider at the other, also while the server is away", async () => {
+    const [here, there] = gateways;
+    expect([await ask(here, {}), await ask(there, {})]).toEqual(["second", "second"]);
+    let count = 0;
+    // A request waits 25 ms for the server, and no longer however busy the machine is.
+    const follows = async (): Promise<boolean> => {
+      const session_id = `s ${count++}`;
+      await ask(here, { session_id, provider: { only: ["first"] } });
+      return (await ask(there, { session_id })) === "first";
+    };
+    await until(follows, { patienceMs: 20_000, what: "a session goes on at the other gateway" });
+    const session_id = `s ${count - 1}`;
+    await redis.kill();
+    expect(await ask(there, { session_id })).toBe("first");
+    expect(await ask(there, { session_id: "new" })).toBe("second");
+  }, 60_000);
+});
