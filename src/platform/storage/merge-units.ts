@@ -25,14 +25,18 @@ export function mergeUnits(units: readonly PackedUnit[]): MergedUnits {
     }
     for (let at = insertEnd; at < unit.length; at += 3) {
       const statement = (merged.adds[unit[at] as number] ??= new Map());
-      mergeAdd(statement, unit[at + 1] as readonly SqlValue[], unit[at + 2] as readonly number[]);
+      const key = unit[at + 1] as readonly SqlValue[];
+      mergeAdd(statement, { name: JSON.stringify(key), key, sums: unit[at + 2] as readonly number[] });
     }
   }
   return merged;
 }
 
-function mergeAdd(into: Map<string, MergedAdd>, key: readonly SqlValue[], sums: readonly number[]): void {
-  const name = JSON.stringify(key);
+/** Adds growth to what is known of its counter row, found by its key as JSON. */
+export function mergeAdd(
+  into: Map<string, MergedAdd>,
+  { name, key, sums }: { name: string; key: readonly SqlValue[]; sums: readonly (number | bigint)[] },
+): void {
   const known = into.get(name);
   if (!known) {
     into.set(name, { key, sums: [...sums] });
@@ -43,8 +47,8 @@ function mergeAdd(into: Map<string, MergedAdd>, key: readonly SqlValue[], sums: 
   }
 }
 
-function exactSum(total: number | bigint, growth: number): number | bigint {
-  if (typeof total === "number") {
+function exactSum(total: number | bigint, growth: number | bigint): number | bigint {
+  if (typeof total === "number" && typeof growth === "number") {
     const sum = total + growth;
     if (Number.isSafeInteger(sum) || !Number.isInteger(sum)) return sum;
   }

@@ -2,15 +2,17 @@ import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import type { SqlValue } from "../commit-queue.ts";
 import { mergeUnits } from "../merge-units.ts";
 import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
-import { addSql, insertSql } from "./commit-sql.ts";
+import { insertSql } from "./commit-sql.ts";
+import { DeferredAdds } from "./deferred-adds.ts";
 import { engineErrorOf, isDatabaseWide } from "./engine-error.ts";
 import type { BatchRefusal } from "./worker-protocol.ts";
 
 /** Applies batches of packed units on the writer's connection, each in one transaction. */
 export class BatchApplier {
+  /** Growth of counters that is durable, and waits to be added to them. */
+  readonly deferred: DeferredAdds;
   readonly #database: Database;
   readonly #inserts: Statement[];
-  readonly #adds: Statement[];
   readonly #begin: Statement;
   readonly #commit: Statement;
   readonly #rollback: Statement;
@@ -18,7 +20,7 @@ export class BatchApplier {
   constructor(database: Database, statements: CommitStatements) {
     this.#database = database;
     this.#inserts = statements.inserts.map((statement) => database.prepare(insertSql(statement)));
-    this.#adds = statements.adds.map((statement) => database.prepare(addSql(statement)));
+    this.deferred = new DeferredAdds(database, statements.adds);
     this.#begin = database.prepare("BEGIN IMMEDIATE");
     this.#commit = database.prepare("COMMIT");
     this.#rollback = database.prepare("ROLLBACK");
@@ -52,14 +54,13 @@ export class BatchApplier {
     this.#begin.run();
     try {
       merged.inserts.forEach((rows, index) => this.#insert(index, rows));
-      merged.adds.forEach((additions, index) => {
-        for (const { key, sums } of additions.values()) this.#adds[index]?.run(...key, ...sums);
-      });
+      this.deferred.note(merged);
       this.#commit.run();
     } catch (error) {
       if (this.#database.inTransaction) this.#rollback.run();
       throw error;
     }
+    this.deferred.accept(merged);
   }
 
   #insert(index: number, rows: readonly (readonly SqlValue[])[]): void {

@@ -20,6 +20,9 @@ export class DatabaseWorker {
   #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
   #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
+  /** Batches that were sent, and the last of them that counters are known to stand for. */
+  #batchesSent = 0;
+  #batchesCounted = 0;
   #failure: StorageUnavailableError | undefined;
 
   constructor() {
@@ -54,7 +57,17 @@ export class DatabaseWorker {
       if (this.#failure) throw this.#failure;
       if (restsAfter(unitCount)) this.#beginRest();
       this.#batch = { resolve, reject };
+      this.#batchesSent += 1;
       this.#worker.postMessage(json);
+    });
+  }
+
+  /** Resolves when the counters stand for every batch that was sent; undefined when they do. */
+  whenCounted(): Promise<void> | undefined {
+    const sent = this.#batchesSent;
+    if (sent === this.#batchesCounted) return undefined;
+    return this.request({ kind: "work-off" }).then(() => {
+      this.#batchesCounted = Math.max(this.#batchesCounted, sent);
     });
   }
 

@@ -17,6 +17,7 @@ export type WorkerRequest = { id: number } & (
   | { kind: "prepare"; statements: CommitStatements }
   | { kind: "query"; sql: string; parameters: readonly unknown[] }
   | { kind: "rollback" }
+  | { kind: "work-off" }
   | { kind: "close" }
 );
 

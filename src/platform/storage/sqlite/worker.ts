@@ -23,10 +23,21 @@ class DatabaseThread {
     switch (request.kind) {
       case "open": return this.#open(request.options);
       case "prepare": return this.#prepare(request);
-      case "query": return this.#opened(this.#runner).run(request.sql, request.parameters);
+      case "query": return this.#query(request);
+      case "work-off": return this.workOff();
       case "rollback": return this.#rollback();
       case "close": return this.#close();
     }
+  }
+
+  /** Brings counters up to date; nothing is noted while a transaction is open, so this never stands inside one. */
+  workOff(): undefined {
+    this.#applier?.deferred.workOff();
+  }
+
+  /** Whether counters wait to be brought up to date, and whether for long enough. */
+  get deferred(): { isEmpty: boolean; isDue: boolean } | undefined {
+    return this.#applier?.deferred;
   }
 
   applyBatch(units: readonly PackedUnit[]): string {
@@ -40,6 +51,11 @@ class DatabaseThread {
     this.#runner = new QueryRunner(this.#database);
   }
 
+  #query({ sql, parameters }: Extract<WorkerRequest, { kind: "query" }>): QueryRows {
+    this.workOff();
+    return this.#opened(this.#runner).run(sql, parameters);
+  }
+
   #prepare({ statements }: Extract<WorkerRequest, { kind: "prepare" }>): undefined {
     this.#applier = new BatchApplier(this.#opened(this.#database), statements);
   }
@@ -50,6 +66,7 @@ class DatabaseThread {
   }
 
   #close(): undefined {
+    this.workOff();
     this.#database?.close();
     this.#lock?.close();
   }
@@ -73,10 +90,32 @@ function respond(request: WorkerRequest): WorkerResponse {
 
 const sleepCell = new Int32Array(new SharedArrayBuffer(4));
 
-/** Answers a batch at once, and rests only then. */
+/** How long counters may wait for more growth, in milliseconds. */
+const maxDeferralMs = 50;
+
+let workOffTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** Sees to it that counters do not wait for long. What fails is tried again, and told to whoever reads before it succeeds. */
+function workOffSoon(): void {
+  if (thread.deferred?.isDue) workOffNow();
+  else if (!thread.deferred?.isEmpty) workOffTimer ??= setTimeout(workOffNow, maxDeferralMs);
+}
+
+function workOffNow(): void {
+  clearTimeout(workOffTimer);
+  workOffTimer = undefined;
+  try {
+    thread.workOff();
+  } catch {
+    workOffTimer = setTimeout(workOffNow, maxDeferralMs);
+  }
+}
+
+/** Answers a batch at once, and does only then what nobody waits for. */
 function takeBatch(json: string): void {
   const units = JSON.parse(json) as PackedUnit[];
   self.postMessage(thread.applyBatch(units));
+  workOffSoon();
   if (!restsAfter(units.length)) return;
   Atomics.wait(sleepCell, 0, 0, restMs);
   self.postMessage(restedMessage);
