@@ -133,7 +133,10 @@ const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan =
   ...plan,
   candidates: choice.candidates(plan.candidates),
   leftOut: [
-    ...plan.leftOut.map((left) => (left.rule === notServable ? { ...left, rule: choice.ruleFor(left.provider) ?? left.rule } : left)),
+    ...plan.leftOut.map((left) => {
+      const rule = left.rule === notServable ? choice.ruleFor(left.provider) : undefined;
+      return rule === undefined ? left : { ...left, rule };
+    }),
     ...choice.platformLeftOut(plan.candidates),
   ],
 });
