@@ -34,6 +34,12 @@ export interface MeteredUsage {
   extensions?: Extensions;
 }
 
+/** All tokens that were written to a cache, whatever their lifetime; undefined where none were reported. */
+export const totalCacheWrites = ({ cacheWriteTokens, cacheWriteOneHourTokens }: Usage): number | undefined =>
+  (cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
+    ? undefined
+    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0));
+
 const inputParts = [
   "inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens",
 ] as const;

@@ -17,6 +17,8 @@ export interface EncodedDialect {
   wrapsCustom: boolean;
 }
 
+const nothing: JsonObject = {};
+
 /** What the steps of encoding one request share. */
 export class EncodeState {
   readonly request: CanonicalRequest;
@@ -27,7 +29,7 @@ export class EncodeState {
   /** True when the client spoke this dialect itself: what it wrote goes out as it wrote it. */
   readonly sameDialect: boolean;
   readonly namer: ToolNamer;
-  private readonly lossByField = new Map<string, Loss>();
+  private lossByField: Map<string, Loss> | undefined;
 
   constructor(request: CanonicalRequest, options: EncodeRequestOptions, dialect: EncodedDialect) {
     this.request = request;
@@ -39,17 +41,18 @@ export class EncodeState {
   }
 
   get losses(): Loss[] {
-    return [...this.lossByField.values()];
+    return this.lossByField === undefined ? [] : [...this.lossByField.values()];
   }
 
   /** Declares something as lost; the same field is declared once. */
   lose(field: string, reason: string): void {
+    this.lossByField ??= new Map();
     if (!this.lossByField.has(field)) this.lossByField.set(field, { field, reason });
   }
 
   /** The marker's wire field, as the client wrote it or as the upstream knows it. */
   cacheFields(cache: CacheMarker | undefined): JsonObject {
-    if (cache === undefined) return {};
+    if (cache === undefined) return nothing;
     const spelling = (this.sameDialect ? cache.spelling : undefined) ?? this.quirks.cacheMarkers;
     if (spelling === undefined) this.lose("cache_control", "the upstream knows no cache markers");
     if (spelling === "cache_control") {
@@ -90,7 +93,7 @@ export class EncodePlace {
 
   /** Fields of this dialect that the canonical form kept aside; those of another dialect are lost. */
   extensionFields(extensions: Extensions | undefined): JsonObject {
-    if (extensions === undefined) return {};
+    if (extensions === undefined) return nothing;
     if (extensions.dialect === this.state.dialect) return extensions.fields;
     for (const key of Object.keys(extensions.fields)) {
       this.state.lose(memberPath(this.path, key), `a field of ${extensions.dialect}`);

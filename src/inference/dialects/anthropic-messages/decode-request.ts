@@ -3,7 +3,7 @@ import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat, Sampling } from "../../canonical/request.ts";
 import { decodeGateway } from "../decode-gateway.ts";
 import { RequestFields } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { decodeMessages } from "./decode-messages.ts";
 import { decodeToolFields } from "./decode-tools.ts";
 import { extensionsOf } from "./own-fields.ts";
@@ -23,12 +23,12 @@ export function decodeRequest(value: unknown): CanonicalRequest {
   validateMessagesEnvelope(body.object);
   const config = body.nested("output_config");
   const stop = body.strings("stop_sequences");
-  return withoutUndefined<CanonicalRequest>({
+  return joined<CanonicalRequest>({
     dialect: "anthropic-messages",
     model: body.requiredString("model"),
     messages: decodeMessages(body),
     stream: body.boolean("stream") ?? false,
-    ...decodeToolFields(body),
+  }, decodeToolFields(body), {
     sampling: filled(decodeSampling(body)),
     stop: stop?.length ? stop : undefined,
     maxOutputTokens: body.number("max_tokens"),

@@ -21,15 +21,16 @@ export function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[]
 /** A text block with its citations; none when it is blank. */
 export function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
   if (part.text.trim() === "") return [];
-  const annotations = part.annotations ?? [];
+  const { annotations = [], cache, extensions } = part;
+  if (annotations.length === 0 && cache === undefined && extensions === undefined) return [{ type: "text", text: part.text }];
   const citations = annotations.flatMap(replayCitation);
   if (citations.length < annotations.length) place.at(".annotations").lose("citations of another dialect or of another model");
   return [{
     type: "text",
     text: part.text,
     ...(citations.length > 0 && { citations }),
-    ...cacheFields(part.cache),
-    ...place.extensionFields(part.extensions),
+    ...cacheFields(cache),
+    ...place.extensionFields(extensions),
   }];
 }
 

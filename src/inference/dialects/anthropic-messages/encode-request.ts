@@ -3,7 +3,7 @@ import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState } from "../encode-state.ts";
 import { asObject, unsupportedContent } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { claudeAbilities } from "./claude-model.ts";
 import { closedSchema } from "./complete-schema.ts";
 import { encodeMessages } from "./encode-messages.ts";
@@ -21,19 +21,15 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
   const tools = encodeToolFields(state);
   const { system, messages } = encodeMessages(state);
   const thinking = encodeThinking(state);
-  const body = withoutUndefined<JsonObject>({
-    model: options.upstreamModel,
-    max_tokens: thinking.maxTokens,
-    ...(options.stream && { stream: true }),
-    system: withJsonAdvice(system, state),
-    messages,
-    ...tools,
-    thinking: thinking.thinking,
-    output_config: encodeOutputConfig(state, { thinking, own: asObject(ownConfig) }),
-    ...encodeSampling(state, { thinks: thinking.thinking !== undefined && thinking.thinking.type !== "disabled" }),
-    ...encodeIdentity(state, asObject(ownMetadata)),
-    ...own,
-  });
+  const body = joined<JsonObject>(
+    { model: options.upstreamModel, max_tokens: thinking.maxTokens, stream: options.stream || undefined },
+    { system: withJsonAdvice(system, state), messages },
+    tools,
+    { thinking: thinking.thinking, output_config: encodeOutputConfig(state, { thinking, own: asObject(ownConfig) }) },
+    encodeSampling(state, { thinks: thinking.thinking !== undefined && thinking.thinking.type !== "disabled" }),
+    encodeIdentity(state, asObject(ownMetadata)),
+    own,
+  );
   declareUnsaid(state);
   return { body: withoutUnsupported(limitCacheMarkers(body, state), state), losses: state.losses, toolAliases: state.namer.aliases };
 }
@@ -52,7 +48,9 @@ function refuseOtherAnswers({ request }: EncodeState): void {
 function encodeOutputConfig(
   state: EncodeState, { thinking, own }: { thinking: ThinkingFields; own: JsonObject | undefined },
 ): JsonObject | undefined {
-  const config = withoutUndefined<JsonObject>({ effort: thinking.effort, format: encodeFormat(state), ...own });
+  const format = encodeFormat(state);
+  if (thinking.effort === undefined && format === undefined && own === undefined) return undefined;
+  const config = withoutUndefined<JsonObject>({ effort: thinking.effort, format, ...own });
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
@@ -82,9 +80,9 @@ function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonO
 
 function encodeIdentity(state: EncodeState, ownMetadata: JsonObject | undefined): JsonObject {
   const userId = userIdOf(state);
-  const metadata = withoutUndefined<JsonObject>({ user_id: userId, ...ownMetadata });
+  const metadata = userId === undefined ? ownMetadata : { user_id: userId, ...ownMetadata };
   return {
-    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
+    metadata: metadata === undefined || Object.keys(metadata).length === 0 ? undefined : metadata,
     service_tier: serviceTier(state),
   };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Sampling } from "../../canonical/request.ts";
 import type { EncodeState } from "../encode-state.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined } from "../without-undefined.ts";
 import { claudeAbilities } from "./claude-model.ts";
 
 /** Parameters that Messages has no word for. */
@@ -14,7 +14,7 @@ const unsaid: readonly (readonly [key: keyof Sampling, field: string])[] = [
 export function encodeSampling(state: EncodeState, { thinks }: { thinks: boolean }): JsonObject {
   const { sampling = {}, stop } = state.request;
   for (const [key, field] of unsaid) if (sampling[key] !== undefined) state.lose(field, "messages has no such field");
-  return withoutUndefined<JsonObject>({ ...samplers(state, { sampling, thinks }), stop_sequences: stopTexts(state, stop) });
+  return joined<JsonObject>(samplers(state, { sampling, thinks }), { stop_sequences: stopTexts(state, stop) });
 }
 
 function samplers(state: EncodeState, { sampling, thinks }: { sampling: Sampling; thinks: boolean }): JsonObject {

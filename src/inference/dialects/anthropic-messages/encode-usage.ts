@@ -1,6 +1,6 @@
 import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { totalOutputTokens, type MeteredUsage, type Usage } from "../../canonical/usage.ts";
+import { totalCacheWrites, totalOutputTokens, type MeteredUsage, type Usage } from "../../canonical/usage.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { fieldsOfOwn } from "./own-fields.ts";
 
@@ -17,12 +17,10 @@ export function encodeUsage({ usage, extensions }: MeteredUsage, gateway: Gatewa
   });
 }
 
-function cacheCounts({ cacheReadTokens, cacheWriteTokens, cacheWriteOneHourTokens }: Usage): JsonObject {
-  const written = cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
-    ? undefined
-    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0);
+function cacheCounts(usage: Usage): JsonObject {
+  const { cacheReadTokens, cacheWriteTokens, cacheWriteOneHourTokens } = usage;
   return {
-    cache_creation_input_tokens: written,
+    cache_creation_input_tokens: totalCacheWrites(usage),
     cache_read_input_tokens: cacheReadTokens,
     cache_creation: cacheWriteOneHourTokens === undefined ? undefined : {
       ephemeral_5m_input_tokens: cacheWriteTokens ?? 0,

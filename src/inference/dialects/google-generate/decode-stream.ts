@@ -143,6 +143,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
   }
 
   private usageParts(): StreamPart[] {
-    return this.latestUsage === undefined ? [] : [{ type: "usage", usage: this.latestUsage }];
+    const usage = this.latestUsage;
+    return usage === undefined ? [] : [{ type: "usage", usage }];
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined } from "../without-undefined.ts";
 import type { GeminiState } from "./encode-state.ts";
 import { encodeThinking } from "./encode-thinking.ts";
 
@@ -9,11 +9,7 @@ const seedMax = 2 ** 31 - 1;
 
 /** `generationConfig`; undefined when the request asks for nothing in particular. */
 export function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
-  const config = withoutUndefined<JsonObject>({
-    ...encodeSampling(state),
-    ...encodeOutput(state),
-    thinkingConfig: encodeThinking(state),
-  });
+  const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), { thinkingConfig: encodeThinking(state) });
   loseTheRest(state);
   return Object.keys(config).length === 0 ? undefined : config;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined } from "../without-undefined.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { encodeGenerationConfig } from "./encode-generation-config.ts";
 import { GeminiState } from "./encode-state.ts";
@@ -13,10 +13,6 @@ import { encodeToolFields } from "./encode-tools.ts";
  */
 export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
   const state = new GeminiState(request, options);
-  const body = withoutUndefined<JsonObject>({
-    ...encodeContents(state),
-    ...encodeToolFields(state),
-    generationConfig: encodeGenerationConfig(state),
-  });
+  const body = joined<JsonObject>(encodeContents(state), encodeToolFields(state), { generationConfig: encodeGenerationConfig(state) });
   return { body, losses: state.losses, toolAliases: state.namer.aliases };
 }

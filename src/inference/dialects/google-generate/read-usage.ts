@@ -17,11 +17,9 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
   const candidates = counts.read(fields.candidatesTokenCount);
   const thoughts = counts.read(fields.thoughtsTokenCount);
   if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
-  const usage: Usage = {
-    ...(prompt !== undefined && readInput(fields, { prompt, counts })),
-    ...readOutput(fields, { candidates: candidates ?? 0, counts }),
-    ...(thoughts !== undefined && { reasoningTokens: thoughts }),
-  };
+  const usage: Usage = prompt === undefined ? {} : readInput(fields, { prompt, counts });
+  readOutput(fields, { candidates: candidates ?? 0, counts, usage });
+  if (thoughts !== undefined) usage.reasoningTokens = thoughts;
   return { usage, estimated: false, clamped: counts.clamped };
 }
 
@@ -47,28 +45,31 @@ function readInput(fields: JsonObject, { prompt, counts }: { prompt: number; cou
   };
   const audio = take("AUDIO");
   const image = take("IMAGE");
-  return {
-    inputTokens: left + fromTools,
-    ...(cacheRead !== undefined && { cacheReadTokens: cacheRead }),
-    ...(audio !== undefined && { inputAudioTokens: audio }),
-    ...(image !== undefined && { inputImageTokens: image }),
-  };
+  const usage: Usage = { inputTokens: left + fromTools };
+  if (cacheRead !== undefined) usage.cacheReadTokens = cacheRead;
+  if (audio !== undefined) usage.inputAudioTokens = audio;
+  if (image !== undefined) usage.inputImageTokens = image;
+  return usage;
 }
 
-function readOutput(fields: JsonObject, { candidates, counts }: { candidates: number; counts: CountReader }): Usage {
+function readOutput(
+  fields: JsonObject, { candidates, counts, usage }: { candidates: number; counts: CountReader; usage: Usage },
+): void {
   const details = fields.candidatesTokensDetails;
   const audio = modalityCount(details, { modality: "AUDIO", counts });
   const image = modalityCount(details, { modality: "IMAGE", counts });
   const taken = counts.within((audio ?? 0) + (image ?? 0), candidates);
-  if (taken < (audio ?? 0) + (image ?? 0)) return { outputTokens: candidates };
-  return {
-    outputTokens: candidates - taken,
-    ...(audio !== undefined && { outputAudioTokens: audio }),
-    ...(image !== undefined && { outputImageTokens: image }),
-  };
+  if (taken < (audio ?? 0) + (image ?? 0)) {
+    usage.outputTokens = candidates;
+    return;
+  }
+  usage.outputTokens = candidates - taken;
+  if (audio !== undefined) usage.outputAudioTokens = audio;
+  if (image !== undefined) usage.outputImageTokens = image;
 }
 
 function modalityCount(details: unknown, { modality, counts }: { modality: string; counts: CountReader }): number | undefined {
+  if (details === undefined) return undefined;
   const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.modality === modality);
   return counts.read(entry?.tokenCount);
 }

@@ -19,9 +19,12 @@ export function decodeMessages(body: RequestFields): Message[] {
 
 /** Marks results of custom tools, which chat does not tell apart and Responses does. */
 function withResultKinds(messages: readonly Message[]): Message[] {
-  const customIds = new Set(messages.flatMap((message) => (message.role === "assistant" ? message.parts : []))
-    .flatMap((part) => (part.type === "tool-call" && part.kind === "custom" ? [part.id] : [])));
-  return messages.map((message) =>
+  const customIds = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const part of message.parts) if (part.type === "tool-call" && part.kind === "custom") customIds.add(part.id);
+  }
+  return customIds.size === 0 ? [...messages] : messages.map((message) =>
     message.role === "tool" && customIds.has(message.toolCallId) ? { ...message, kind: "custom" } : message);
 }
 

@@ -4,7 +4,7 @@ import type {
 } from "../../canonical/request.ts";
 import { decodeSchemaOutput, decodeSharedFields, decodeSharedSampling, filled } from "../decode-openai-fields.ts";
 import { asArray, RequestFields } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { decodeMessages } from "./decode-messages.ts";
 import { decodeToolFields } from "./decode-tools.ts";
 import { chatRequestFields } from "./request-schema.ts";
@@ -14,13 +14,13 @@ import { validateChatEnvelope } from "./validate-envelope.ts";
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
   validateChatEnvelope(body.object);
-  return withoutUndefined<CanonicalRequest>({
+  return joined<CanonicalRequest>({
     dialect: "openai-chat",
     model: body.requiredString("model"),
     messages: decodeMessages(body),
     stream: body.boolean("stream") ?? false,
     streamOptions: decodeStreamOptions(body.nested("stream_options")),
-    ...decodeToolFields(body),
+  }, decodeToolFields(body), {
     sampling: filled(decodeSampling(body)),
     choiceCount: body.number("n"),
     stop: decodeStop(body),
@@ -32,9 +32,7 @@ export function decodeRequest(value: unknown): CanonicalRequest {
     audio: body.objectField("audio"),
     prediction: body.objectField("prediction"),
     webSearch: decodeWebSearch(body.nested("web_search_options")),
-    ...decodeSharedFields(body),
-    extensions: decodeExtensions(body),
-  });
+  }, decodeSharedFields(body), { extensions: decodeExtensions(body) });
 }
 
 const decodeStreamOptions = (options: RequestFields | undefined): CanonicalRequest["streamOptions"] =>
@@ -43,10 +41,11 @@ const decodeStreamOptions = (options: RequestFields | undefined): CanonicalReque
     includeObfuscation: options.boolean("include_obfuscation"),
   });
 
-const decodeSampling = (body: RequestFields): Sampling => withoutUndefined<Sampling>({
-  ...decodeSharedSampling(body),
-  logitBias: body.objectField("logit_bias") as Readonly<Record<string, number>> | undefined,
-});
+function decodeSampling(body: RequestFields): Sampling {
+  const sampling = decodeSharedSampling(body);
+  const logitBias = body.objectField("logit_bias");
+  return logitBias === undefined ? sampling : { ...sampling, logitBias: logitBias as Readonly<Record<string, number>> };
+}
 
 function decodeStop(body: RequestFields): readonly string[] | undefined {
   const { stop } = body.object;

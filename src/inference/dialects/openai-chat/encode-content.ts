@@ -22,12 +22,10 @@ export function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[]
 }
 
 /** A text part with its cache marker and its unknown fields. */
-export const encodeText = (part: TextPart, place: EncodePlace): JsonObject => ({
-  type: "text",
-  text: part.text,
-  ...place.state.cacheFields(part.cache),
-  ...place.extensionFields(part.extensions),
-});
+export function encodeText({ text, cache, extensions }: TextPart, place: EncodePlace): JsonObject {
+  if (cache === undefined && extensions === undefined) return { type: "text", text };
+  return { type: "text", text, ...place.state.cacheFields(cache), ...place.extensionFields(extensions) };
+}
 
 function encodeImage(part: ImagePart, place: EncodePlace): JsonObject {
   const { source, detail } = part;

@@ -88,17 +88,14 @@ class TurnEncoder {
   }
 
   private userMessage(message: UserMessage, place: EncodePlace): JsonObject {
-    const encoded = message.parts.flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
-    const content = [...this.attachments, ...encoded];
+    const content = this.attachments;
     this.attachments = [];
+    message.parts.forEach((part, index) => content.push(...encodeUserPart(part, place.at(`.content[${index}]`))));
     const first = content[0];
     const plain = content.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
-    return {
-      role: "user",
-      content: content.length === 0 ? "" : plain ? first.text : content,
-      ...named(message.name),
-      ...place.extensionFields(message.extensions),
-    };
+    const told = content.length === 0 ? "" : plain ? first.text : content;
+    if (message.name === undefined && message.extensions === undefined) return { role: "user", content: told };
+    return { role: "user", content: told, ...named(message.name), ...place.extensionFields(message.extensions) };
   }
 
   private toolMessage(message: ToolMessage, place: EncodePlace): JsonObject {

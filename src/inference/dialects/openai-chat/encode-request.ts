@@ -3,7 +3,7 @@ import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts"
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState } from "../encode-state.ts";
 import { flatEffort } from "../flat-effort.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { encodeMessages } from "./encode-messages.ts";
 import { encodeToolFields } from "./encode-tools.ts";
 
@@ -14,18 +14,17 @@ const toolNameLengthMax = 64;
 export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
   const wrapsCustom = request.dialect !== "openai-chat" && options.quirks?.customTools !== true;
   const state = new EncodeState(request, options, { id: "openai-chat", toolNameLengthMax, wrapsCustom });
-  const body = withoutUndefined<JsonObject>({
-    model: options.upstreamModel,
-    messages: encodeMessages(state),
-    ...encodeStream(state),
-    ...encodeToolFields(state),
-    ...encodeSampling(state),
-    ...encodeOutput(state),
-    ...encodeReasoningRequest(state),
-    ...encodeIdentity(state),
-    ...encodePromptCaching(state),
-    ...state.at("").extensionFields(request.extensions),
-  });
+  const body = joined<JsonObject>(
+    { model: options.upstreamModel, messages: encodeMessages(state) },
+    encodeStream(state),
+    encodeToolFields(state),
+    encodeSampling(state),
+    encodeOutput(state),
+    encodeReasoningRequest(state),
+    encodeIdentity(state),
+    encodePromptCaching(state),
+    state.at("").extensionFields(request.extensions),
+  );
   return { body: withoutUnsupported(body, state), losses: state.losses, toolAliases: state.namer.aliases };
 }
 

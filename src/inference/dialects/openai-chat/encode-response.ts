@@ -1,5 +1,5 @@
 import type { TextPart } from "../../canonical/content.ts";
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
@@ -10,7 +10,7 @@ import { withoutUndefined } from "../without-undefined.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeUsage } from "./encode-usage.ts";
 import { encodeFinish } from "./finish-fields.ts";
-import { gatewayFields } from "../gateway-fields.ts";
+import { addGatewayFields } from "../gateway-fields.ts";
 import { joinTexts } from "./join-texts.ts";
 import { encodeLogProbabilities } from "./log-probability-fields.ts";
 import { encodeDetails, needsDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
@@ -18,19 +18,20 @@ import { encodeDetails, needsDetails, reasoningText, signatureField } from "./re
 /** A chat completion for a client. */
 export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
   const { usage, gateway, extensions } = response;
-  return withoutUndefined<JsonObject>({
+  const body: Record<string, JsonValue | undefined> = {
     id: context.id ?? response.id,
     object: "chat.completion",
     created: response.createdAtSeconds,
     model: context.model ?? response.model,
     choices: response.choices.map((choice) => encodeChoice(choice, context)),
-    usage: usage && encodeUsage(usage, gateway),
-    service_tier: response.serviceTier,
-    // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be missing.
-    system_fingerprint: response.systemFingerprint ?? null,
-    ...(extensions?.dialect === "openai-chat" ? extensions.fields : {}),
-    ...gatewayFields(gateway),
-  });
+  };
+  if (usage !== undefined) body.usage = encodeUsage(usage, gateway);
+  if (response.serviceTier !== undefined) body.service_tier = response.serviceTier;
+  // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be missing.
+  body.system_fingerprint = response.systemFingerprint ?? null;
+  if (extensions?.dialect === "openai-chat") Object.assign(body, extensions.fields);
+  addGatewayFields(body, gateway);
+  return body;
 }
 
 function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject {
@@ -47,6 +48,11 @@ function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject 
 }
 
 function encodeMessage(parts: readonly AssistantPart[], facts: { choice: Choice; legacyFunctions: boolean }): JsonObject {
+  const [only] = parts;
+  // Most answers are one text.
+  if (parts.length === 1 && only?.type === "text" && only.annotations === undefined) {
+    return { role: "assistant", content: only.text, refusal: explainedRefusal(facts.choice) };
+  }
   const texts = parts.filter((part): part is TextPart => part.type === "text");
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool-call");
   const annotations = texts.flatMap((part) => part.annotations ?? []).flatMap(encodeAnnotation);
@@ -64,11 +70,12 @@ function encodeMessage(parts: readonly AssistantPart[], facts: { choice: Choice;
   });
 }
 
-function refusalText(parts: readonly AssistantPart[], { finish }: Choice): string | null {
+function refusalText(parts: readonly AssistantPart[], choice: Choice): string | null {
   const said = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
-  if (said !== "") return said;
-  return finish.reason === "refusal" ? finish.explanation ?? null : null;
+  return said === "" ? explainedRefusal(choice) : said;
 }
+
+const explainedRefusal = ({ finish }: Choice): string | null => (finish.reason === "refusal" ? finish.explanation ?? null : null);
 
 function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");

@@ -3,7 +3,7 @@ import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import { decodeSchemaOutput, decodeSharedFields, decodeSharedSampling, filled } from "../decode-openai-fields.ts";
 import { RequestFields } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { decodeInput } from "./decode-input.ts";
 import { decodeToolFields } from "./decode-tools.ts";
 import { responsesRequestFields } from "./request-schema.ts";
@@ -22,22 +22,20 @@ export function decodeRequest(value: unknown): CanonicalRequest {
   validateResponsesEnvelope(body.object);
   const { messages, tools } = decodeInput(body);
   const text = body.nested("text");
-  return withoutUndefined<CanonicalRequest>({
+  return joined<CanonicalRequest>({
     dialect: "openai-responses",
     model: body.requiredString("model"),
     messages,
     stream: body.boolean("stream") ?? false,
     streamOptions: decodeStreamOptions(body.nested("stream_options")),
-    ...decodeToolFields(body, tools),
+  }, decodeToolFields(body, tools), {
     sampling: filled(decodeSharedSampling(body)),
     maxOutputTokens: body.number("max_output_tokens"),
     reasoning: decodeReasoningRequest(body.nested("reasoning")),
     output: decodeOutput(text?.nested("format")),
     verbosity: text?.string("verbosity"),
     logProbabilities: decodeLogProbabilities(body),
-    ...decodeSharedFields(body),
-    extensions: decodeExtensions(body),
-  });
+  }, decodeSharedFields(body), { extensions: decodeExtensions(body) });
 }
 
 function decodeStreamOptions(options: RequestFields | undefined): CanonicalRequest["streamOptions"] {

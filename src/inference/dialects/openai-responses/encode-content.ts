@@ -26,8 +26,11 @@ export function plainOrParts(parts: readonly JsonObject[]): JsonValue {
 }
 
 /** A text of the user's or of instructions. */
-export const encodeInputText = (part: TextPart, place: EncodePlace): JsonObject =>
-  ({ type: "input_text", text: part.text, ...markers(part, place) });
+export function encodeInputText(part: TextPart, place: EncodePlace): JsonObject {
+  const { text, cache, extensions } = part;
+  if (cache === undefined && extensions === undefined) return { type: "input_text", text };
+  return { type: "input_text", text, ...markers(part, place) };
+}
 
 /** A part's cache marker and its unknown fields. */
 export const markers = (part: Pick<TextPart, "cache" | "extensions">, place: EncodePlace): JsonObject =>

@@ -67,7 +67,7 @@ export interface FailingStream {
 /** The two frames that end a stream in failure. */
 export function failureFrames(error: ReportedError, stream: FailingStream): string[] {
   const { sequenceNumber, requestBody, output = [], ...facts } = stream;
-  const ending = { status: "failed", error: failure(error), incomplete_details: null, completedAtSeconds: 0 } as const;
+  const ending = { status: "failed", error: failure(error), incomplete_details: null } as const;
   const response = responseRecord({ ...facts, output, ending }, { ...(requestBody !== undefined && { requestBody }) });
   return [
     eventFrame("error", { ...errorEvent(error), sequence_number: sequenceNumber }),

@@ -4,7 +4,7 @@ import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState } from "../encode-state.ts";
 import { flatEffort } from "../flat-effort.ts";
 import { asArray, asObject, unsupportedContent } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { joined, withoutUndefined } from "../without-undefined.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./encode-input.ts";
 import { encodeToolFields } from "./encode-tools.ts";
@@ -24,22 +24,18 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
   const state = new EncodeState(request, options, { id: "openai-responses", toolNameLengthMax, wrapsCustom });
   const { instructions, input } = encodeInput(state);
   const extensions = state.at("").extensionFields(request.extensions);
-  const body = withoutUndefined<JsonObject>({
-    model: options.upstreamModel,
-    input,
-    instructions,
-    store: false,
-    ...encodeStream(state),
-    ...encodeToolFields(state),
-    ...encodeSampling(state),
-    ...encodeBounds(state),
-    reasoning: encodeReasoning(state),
-    ...encodeIdentity(state),
-    ...encodePromptCaching(state),
-    ...extensions,
-    include: encodeInclude(state, extensions.include),
-    text: encodeText(state, extensions.text),
-  });
+  const body = joined<JsonObject>(
+    { model: options.upstreamModel, input, instructions, store: false },
+    encodeStream(state),
+    encodeToolFields(state),
+    encodeSampling(state),
+    encodeBounds(state),
+    { reasoning: encodeReasoning(state) },
+    encodeIdentity(state),
+    encodePromptCaching(state),
+    extensions,
+    { include: encodeInclude(state, extensions.include), text: encodeText(state, extensions.text) },
+  );
   return { body: withoutUnsupported(body, state), losses: state.losses, toolAliases: state.namer.aliases };
 }
 
@@ -64,7 +60,7 @@ function encodeSampling(state: EncodeState): JsonObject {
   };
   const shared = { temperature: sampling.temperature, top_p: sampling.topP };
   if (sameDialect) return { ...shared, ...others };
-  for (const [field, value] of Object.entries(others)) if (value !== undefined) state.lose(field, "Responses has no such field");
+  for (const field in others) if (others[field] !== undefined) state.lose(field, "Responses has no such field");
   return shared;
 }
 
@@ -111,6 +107,7 @@ const encodeInclude = ({ request }: EncodeState, further: JsonValue | undefined)
 
 function encodeText({ request }: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
   const { output, verbosity } = request;
+  if (own === undefined && output === undefined && verbosity === undefined) return undefined;
   const fields = withoutUndefined<JsonObject>({ ...asObject(own), ...(output && { format: encodeFormat(output) }), verbosity });
   return Object.keys(fields).length === 0 ? undefined : fields;
 }

@@ -1,36 +1,63 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { responseParts } from "../../canonical/response-parts.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
+import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
 import type { ResponseContext } from "../dialect.ts";
 import { idBaseOf } from "./encode-stream.ts";
-import { encodeFinish } from "./finish-fields.ts";
+import { encodeFinish, type Ending } from "./finish-fields.ts";
+import { plainMessage } from "./message-builder.ts";
 import { OutputBuilder } from "./output-builder.ts";
 import { responseRecord } from "./response-record.ts";
 
 /** A whole response for a client: what its stream would have added up to. */
 export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
   const id = context.id ?? response.id;
-  const builder = new OutputBuilder({
-    idBase: () => idBaseOf(id),
-    hidesReasoning: context.request?.reasoning?.exclude === true,
-  });
-  for (const part of responseParts(response)) {
-    if (!("choiceIndex" in part) || part.choiceIndex !== 0) continue;
-    if (part.type === "finish") builder.end(part.finish);
-    else builder.add(part);
-  }
-  const ending = encodeFinish(builder.end());
+  const { ending, output } = plainAnswer(response, id) ?? builtAnswer(response, { id, context });
   const now = context.nowSeconds?.();
   const { usage, gateway, serviceTier, extensions } = response;
   const record = responseRecord({
     id,
     model: context.model ?? response.model,
     createdAtSeconds: response.createdAtSeconds || (now ?? 0),
-    ending: { ...ending, completedAtSeconds: now ?? response.createdAtSeconds },
-    output: builder.output(ending.status === "completed" ? "completed" : "incomplete"),
-    ...(usage !== undefined && { usage }),
-    ...(serviceTier !== undefined && { serviceTier }),
-    ...(gateway !== undefined && { gateway }),
+    ending,
+    completedAtSeconds: now ?? response.createdAtSeconds,
+    output,
+    usage,
+    serviceTier,
+    gateway,
   }, context);
   return extensions?.dialect === "openai-responses" ? { ...extensions.fields, ...record } : record;
+}
+
+interface Answer {
+  ending: Ending;
+  output: JsonObject[];
+}
+
+/** The answer where it is one text and nothing else, as most are; undefined for all others. */
+function plainAnswer({ choices }: CanonicalResponse, id: string): Answer | undefined {
+  const choice = choices.length === 1 ? choices[0] : undefined;
+  const text = choice === undefined ? "" : plainText(choice);
+  if (choice === undefined || text === "") return undefined;
+  const ending = encodeFinish(choice.finish);
+  const status = ending.status === "completed" ? "completed" : "incomplete";
+  return { ending, output: [plainMessage({ id: `msg_${idBaseOf(id)}_0`, status, text })] };
+}
+
+/** The one text of an answer that ends without a word about it; empty where there is more to it. */
+function plainText({ index, parts, finish, logProbabilities }: Choice): string {
+  const part = parts.length === 1 ? parts[0] : undefined;
+  if (part?.type !== "text" || index !== 0 || logProbabilities !== undefined) return "";
+  const isPlain = part.annotations === undefined && part.phase === undefined && part.startsMessage !== true;
+  return isPlain && (finish.reason === "stop" || finish.reason === "length") ? part.text : "";
+}
+
+function builtAnswer(response: CanonicalResponse, { id, context }: { id: string; context: ResponseContext }): Answer {
+  const builder = new OutputBuilder({ idBase: () => idBaseOf(id), hidesReasoning: context.request?.reasoning?.exclude === true });
+  for (const part of responseParts(response)) {
+    if (!("choiceIndex" in part) || part.choiceIndex !== 0) continue;
+    if (part.type === "finish") builder.end(part.finish);
+    else builder.add(part);
+  }
+  const ending = encodeFinish(builder.end());
+  return { ending, output: builder.output(ending.status === "completed" ? "completed" : "incomplete") };
 }

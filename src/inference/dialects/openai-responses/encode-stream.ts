@@ -109,11 +109,12 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       id: this.id,
       model: this.context.model ?? start?.model ?? "",
       createdAtSeconds: start?.createdAtSeconds ?? 0,
+      completedAtSeconds: this.now(),
+      ending,
+      usage,
+      serviceTier: start?.serviceTier,
+      gateway,
       output: this.builder.output(ending === undefined || ending.status === "completed" ? "completed" : "incomplete"),
-      ...(ending !== undefined && { ending: { ...ending, completedAtSeconds: this.now() } }),
-      ...(usage !== undefined && { usage }),
-      ...(start?.serviceTier !== undefined && { serviceTier: start.serviceTier }),
-      ...(gateway !== undefined && { gateway }),
     }, this.context);
   }
 }

@@ -1,6 +1,6 @@
 import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "../../canonical/usage.ts";
+import { totalCacheWrites, totalInputTokens, totalOutputTokens, type MeteredUsage } from "../../canonical/usage.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 /**
@@ -10,15 +10,11 @@ import { withoutUndefined } from "../without-undefined.ts";
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const input = totalInputTokens(usage);
   const output = totalOutputTokens(usage);
-  const { cacheWriteTokens, cacheWriteOneHourTokens } = usage;
-  const written = cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
-    ? undefined
-    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0);
   return withoutUndefined<JsonObject>({
     input_tokens: input,
     input_tokens_details: withoutUndefined<JsonObject>({
       cached_tokens: usage.cacheReadTokens ?? 0,
-      cache_write_tokens: written,
+      cache_write_tokens: totalCacheWrites(usage),
       audio_tokens: usage.inputAudioTokens,
       image_tokens: usage.inputImageTokens,
     }),

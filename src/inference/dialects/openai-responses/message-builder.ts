@@ -38,6 +38,11 @@ interface OpenPart {
 const wirePart = ({ type, text, annotations, logprobs }: OpenPart): JsonObject =>
   (type === "refusal" ? { type, refusal: text } : { type, text, annotations, logprobs });
 
+/** A message that is one text. */
+export const plainMessage = ({ id, status, text }: { id: string; status: string; text: string }): JsonObject => ({
+  id, type: "message", status, role: "assistant", content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
+});
+
 /** A message: its parts open and close one after the other. */
 export class MessageBuilder implements ItemBuilder {
   readonly phase: string | undefined;

@@ -2,7 +2,7 @@ import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext } from "../dialect.ts";
-import { gatewayFields } from "../gateway-fields.ts";
+import { addGatewayFields } from "../gateway-fields.ts";
 import { asArray, asObject, asString } from "../request-fields.ts";
 import { encodeUsage } from "./encode-usage.ts";
 import type { Ending } from "./finish-fields.ts";
@@ -13,11 +13,13 @@ export interface RecordFacts {
   model: string;
   createdAtSeconds: number;
   /** Absent while the response is under way. */
-  ending?: Ending & { completedAtSeconds: number };
+  ending?: Ending | undefined;
+  /** When it was completed, where it was. */
+  completedAtSeconds?: number;
   output: readonly JsonObject[];
-  usage?: MeteredUsage;
-  serviceTier?: string;
-  gateway?: GatewayFacts;
+  usage?: MeteredUsage | undefined;
+  serviceTier?: string | undefined;
+  gateway?: GatewayFacts | undefined;
 }
 
 const noMetadata: JsonObject = {};
@@ -31,11 +33,11 @@ const plainText: JsonObject = { format: { type: "text" } };
 export function responseRecord(facts: RecordFacts, { requestBody = {} }: ResponseContext): JsonObject {
   const { ending, output, usage, gateway, serviceTier } = facts;
   const request = requestBody as JsonObject;
-  const record: JsonObject = {
+  const record: Record<string, JsonValue> = {
     id: facts.id,
     object: "response",
     created_at: facts.createdAtSeconds,
-    completed_at: ending?.status === "completed" ? ending.completedAtSeconds : null,
+    completed_at: ending?.status === "completed" ? facts.completedAtSeconds ?? null : null,
     status: ending?.status ?? "in_progress",
     error: ending?.error ?? null,
     incomplete_details: ending?.incomplete_details ?? null,
@@ -67,7 +69,8 @@ export function responseRecord(facts: RecordFacts, { requestBody = {} }: Respons
     text: completed(plainText, request.text),
     tools: (asArray(request.tools) ?? []).map(echoedTool),
   };
-  return gateway === undefined ? record : { ...record, ...gatewayFields(gateway) };
+  addGatewayFields(record, gateway);
+  return record;
 }
 
 /** An object of the request with the members that it left out. */
@@ -83,7 +86,13 @@ function echoedTool(value: JsonValue): JsonValue {
 }
 
 /** The text of all messages, as OpenAI's own clients put it together. */
-export const outputText = (output: readonly JsonObject[]): string => output
-  .flatMap((item) => (item.type === "message" ? asArray(item.content) ?? [] : []))
-  .map((part) => (asObject(part)?.type === "output_text" ? asString(asObject(part)?.text) ?? "" : ""))
-  .join("");
+export function outputText(output: readonly JsonObject[]): string {
+  let text = "";
+  for (const item of output) {
+    for (const value of (item.type === "message" ? asArray(item.content) : undefined) ?? []) {
+      const part = asObject(value);
+      if (part?.type === "output_text") text += asString(part.text) ?? "";
+    }
+  }
+  return text;
+}
