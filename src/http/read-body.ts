@@ -1,5 +1,6 @@
 import { GatewayError } from "../platform/lib/errors.ts";
 import { isDeeperThan } from "../platform/lib/json-depth.ts";
+import { unfoldBody, unfoldingOf } from "./unfold-body.ts";
 
 /** How deep a body may be nested. Writing JSON takes seconds where it is some ten thousand levels deep, and fails beyond. */
 const nestingLevelsMax = 1_000;
@@ -12,31 +13,28 @@ const tooLarge = (limitBytes: number): GatewayError =>
     metadata: { limit_bytes: limitBytes },
   });
 
-/**
- * The body as text, refused beyond `limitBytes` without reading on. Compressed bodies are refused:
- * nobody sends them to these APIs, and a small one can unfold into gigabytes.
- */
+const decoder = new TextDecoder();
+
+/** The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where it is compressed. */
 export function readBodyText(request: Request, limitBytes: number): Promise<string> {
   try {
-    if (declaredLength(request, limitBytes) !== undefined) return request.text();
+    if (unfoldingOf(request) === undefined && declaredLength(request, limitBytes) !== undefined) return request.text();
   } catch (error) {
     return Promise.reject(error);
   }
-  return readUnsizedBody(request, limitBytes).then((bytes) => bytes.toString("utf8"));
+  return readBodyBytes(request, limitBytes).then((bytes) => decoder.decode(bytes));
 }
 
 /** The body as bytes, under the same rules. */
 export async function readBodyBytes(request: Request, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const unfolding = unfoldingOf(request);
   const declared = declaredLength(request, limitBytes);
-  return declared === undefined ? readUnsizedBody(request, limitBytes) : new Uint8Array(await request.arrayBuffer());
+  const bytes = declared === undefined ? await readUnsizedBody(request, limitBytes) : new Uint8Array(await request.arrayBuffer());
+  return unfolding === undefined ? bytes : unfoldBody(bytes, { unfolding, limitBytes, tooLarge });
 }
 
 /** The length that the request announces, once it is within the limit; undefined when it announces none. */
 function declaredLength({ headers }: Request, limitBytes: number): number | undefined {
-  const encoding = headers.get("content-encoding");
-  if (encoding !== null && encoding !== "identity") {
-    throw new GatewayError("bad_request", `The body is sent with content-encoding ${encoding}. Send it uncompressed.`);
-  }
   const declared = headers.get("content-length");
   if (declared === null) return undefined;
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes);
