@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts";
 import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { planCall } from "../plan-call.ts";
+import { HealthWindows } from "./health-windows.ts";
 
 /** Models by id, of which nobody may go through all. */
 class LookUpOnly extends Map<string, CatalogModel> {
@@ -59,6 +61,50 @@ test.each<[string, Body]>([
   const work = planned(small, body);
   expect(work.candidates).toBeGreaterThan(0);
   expect(planned(large, body)).toEqual(work);
+});
+
+const hello: Body = { messages: [{ role: "user", content: "hi" }] };
+
+test.each(["one model", "service/auto", "service/free"])("%s: what is known of its rows is looked at no more", (name) => {
+  const body = name === "one model" ? { model: modelIdAt(0) } : { model: name };
+  expect(planned(large, body).looks).toBe(0);
+});
+
+test("whether a route can be called is asked once a catalog, and what cannot is told in the same words each time", () => {
+  const asked: string[] = [];
+  const deps = { ...planDependencies(largeCatalog({ models: 20, routesPerModel: 10 })), isServable: ({ provider }: { provider: { id: string } }) => {
+    asked.push(provider.id);
+    return asked.length % 2 === 0;
+  } };
+  const plan = () => planCall(deps, callOn("chat", { ...hello, model: modelIdAt(0) }));
+  const [first, second] = [plan(), plan()];
+  expect(asked).toHaveLength(10);
+  expect([first.candidates.length, first.leftOut.length]).toEqual([5, 5]);
+  first.leftOut.forEach((left, index) => expect(second.leftOut[index]).toBe(left));
+});
+
+test("the clock is read once a plan, and a provider's state once, however many of its routes there are", () => {
+  let readings = 0;
+  const asked: string[] = [];
+  const clock = Object.assign(new FakeClock(), { monotonicMs: () => (readings += 1) });
+  const health = new HealthWindows(clock, (id) => void asked.push(id));
+  const deps = planDependencies(largeCatalog({ models: 300, routesPerModel: 10 }), { health });
+  const call = callOn("chat", { ...hello, model: "service/auto" });
+  planCall(deps, call);
+  [readings, asked.length] = [0, 0];
+  const { candidates } = planCall(deps, call);
+  expect(readings).toBe(1);
+  expect(asked.toSorted()).toEqual([...new Set(candidates.map(({ route }) => route.provider.id))].toSorted());
+  expect(asked.length).toBeLessThan(candidates.length);
+});
+
+test("the reason of a candidate is put together when it is read", () => {
+  const { candidates } = planCall(planDependencies(large.catalog), callOn("chat", { ...hello, model: "service/auto" }));
+  expect(candidates.filter((candidate) => Object.hasOwn(candidate, "reason"))).toEqual([]);
+  expect(candidates[0]?.reason).toBe("quality member; weighted by price");
+  // What candidates hold are words that they share: two of them for the members, two for the places.
+  const texts = candidates.flatMap((candidate) => Object.values(candidate).filter((value) => typeof value === "string" && value !== ""));
+  expect(new Set(texts).size).toBeLessThanOrEqual(4);
 });
 
 test("an unknown model is refused without going through the others", () => {
