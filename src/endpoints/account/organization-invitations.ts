@@ -3,7 +3,7 @@ import { mailOutcomes } from "../../account/people/invitation-mails.ts";
 import { roles } from "../../account/people/role.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
+import { accountBodyBytesMax, atMost, neverCached } from "./account-fields.ts";
 import { standingOf } from "./organization.ts";
 import { emailField, forSessions, sessionOf } from "./people-fields.ts";
 import { invitationObject, invitationObjectSchema, organizationObject, organizationObjectSchema } from "./people-object.ts";
@@ -65,7 +65,7 @@ export const revokeInvitation = defineEndpoint<Dependencies>({
   },
 });
 
-const acceptSchema = z.object({ token: z.string("is required and must be a text").min(1).max(200) });
+const acceptSchema = z.object({ token: z.string("is required and must be a text").min(1, "must not be empty").max(...atMost(200)) });
 
 /** Accepts an invitation with the account that is signed in. */
 export const acceptInvitation = defineEndpoint<Dependencies, z.infer<typeof acceptSchema>>({

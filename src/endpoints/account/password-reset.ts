@@ -3,13 +3,13 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
+import { accountBodyBytesMax, atMost } from "./account-fields.ts";
 import { emailField, forSessions, newPasswordField, sessionOf } from "./people-fields.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 
 /** A token as links carry it. */
-export const linkTokenField = z.string("is required and must be a text").min(1, "is required and must be a text").max(200);
+export const linkTokenField = z.string("is required and must be a text").min(1, "is required and must be a text").max(...atMost(200));
 
 const requestSchema = z.object({ email: emailField });
 

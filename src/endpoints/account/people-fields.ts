@@ -3,7 +3,7 @@ import { passwordCharactersMax, passwordCharactersMin } from "../../account/peop
 import type { SessionCaller } from "../../account/people/session-caller.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { nameField } from "./account-fields.ts";
+import { atMost, nameField } from "./account-fields.ts";
 
 /** What every route for people who have signed in declares. */
 export const forSessions = {
@@ -11,7 +11,7 @@ export const forSessions = {
 } as const;
 
 /** An address as it is stored: in lower case, without spaces around it. */
-export const emailField = z.string("is required and must be a text").trim().toLowerCase().max(254)
+export const emailField = z.string("is required and must be a text").trim().toLowerCase().max(...atMost(254))
   .pipe(z.email("must be an e-mail address"));
 
 /** A new password; its length is what counts (NIST SP 800-63B, section 3.1.1.2). */
@@ -20,7 +20,7 @@ export const newPasswordField = z.string("is required and must be a text")
   .max(passwordCharactersMax, `must have at most ${passwordCharactersMax} characters`);
 
 /** A password as somebody typed it. */
-export const passwordField = z.string("is required and must be a text").max(passwordCharactersMax);
+export const passwordField = z.string("is required and must be a text").max(...atMost(passwordCharactersMax));
 
 /** What an account with a password is made of. */
 export const newPersonFields = { name: nameField, email: emailField, password: newPasswordField };
