@@ -18,8 +18,8 @@ export type DocumentCredentialOf = (workspaceId: string) => DocumentCredential |
 export type OwnKeyOf = (workspaceId: string, providerId: string) => string | undefined;
 
 /**
- * Looks for the workspace's own key at any provider that parses documents, then for a key that the
- * operator has given such a provider; a simulated provider comes last.
+ * Looks for the workspace's own key at any provider that parses documents, simulated ones last, then for a key that the
+ * operator has given such a provider. Who has neither is told so, whether or not something could be simulated.
  */
 export function documentCredentialLookup(
   { catalog, ownKeyOf }: { catalog: () => CatalogSnapshot; ownKeyOf: OwnKeyOf },
@@ -31,7 +31,7 @@ export function documentCredentialLookup(
       const own = ownKeyOf(workspaceId, provider.id);
       if (own !== undefined) return credentialAt(provider, { apiKey: own, source: "own_byok" });
     }
-    const configured = parsers.find(({ apiKey }) => apiKey !== undefined && apiKey !== "");
+    const configured = parsers.find(({ apiKey, simulated }) => simulated !== true && apiKey !== undefined && apiKey !== "");
     return configured === undefined ? undefined : credentialAt(configured, { apiKey: configured.apiKey ?? "", source: "platform" });
   };
 }

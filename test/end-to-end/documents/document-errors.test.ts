@@ -151,7 +151,15 @@ describe("a job that has failed", () => {
   });
 });
 
-test("the sandbox speaks the dialect", async () => {
+test("without a key of one's own nothing is simulated either", async () => {
+  expect(await parse({ source }, { to: simulated })).toMatchObject({ status: 400, body: { error: { code: "byok_required" } } });
+});
+
+test("the sandbox speaks the dialect to those who have a key for it", async () => {
+  const saved = await simulated.post("/auth/byok", { provider_id: "sandbox", api_key: "any-key-at-all" }, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
+  expect(saved.status).toBe(200);
   const answer = await parse({ source, page_ranges: [{ start: 2, end: 5 }] }, { to: simulated });
   expect(answer).toMatchObject({ status: 200, body: { file_name: "a.pdf", document: { page_count: 4 }, units: 4 } });
   expect(answer.headers.get("x-service-documents-pages")).toBe("4");

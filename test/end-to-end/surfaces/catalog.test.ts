@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writePdf } from "../../support/documents/write-pdf.ts";
-import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { at } from "../scenarios/support/at.ts";
 
 let gateway: TestGateway;
@@ -63,8 +63,13 @@ test.each(described)("%s is described to programs with its headers and statuses"
   expect(Object.keys(responses)).toEqual(statuses);
 });
 
-test("documents and pictures are served after the first start, too", async () => {
+test("pictures are served after the first start, too, and documents to those who save a key", async () => {
   const source = { type: "url", url: "https://example.com/a.pdf", file_name: "a.pdf" };
+  const refused = await gateway.post("/documents/parse", { source });
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { code: "byok_required" } }]);
+  await gateway.post("/auth/byok", { provider_id: "sandbox", api_key: "any-key-at-all" }, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
   const parsed = await gateway.post("/documents/parse?wait_seconds=30", { source });
   expect([parsed.status, parsed.headers.get("x-service-documents-pages")]).toEqual([200, "2"]);
   const pdf = Buffer.from(writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }]));
