@@ -1,4 +1,5 @@
-import { chargeFor, type PriceRow } from "../account/ledger/price.ts";
+import { effectivePrice, unitPrice, type PriceRow } from "../account/ledger/price.ts";
+import { nanoFromPico, type PicoUsd } from "../platform/lib/money.ts";
 import { isFreeRoute } from "./catalog/free-route.ts";
 import type { UpstreamRoute } from "./catalog/model.ts";
 import { routeDialect } from "./catalog/reachability.ts";
@@ -10,12 +11,17 @@ const outputTokensDefault = 4_096;
 /** Whether a candidate costs the caller no credits: the model is free, or a provider key pays. */
 export const isFree = ({ model, route, credential }: Candidate): boolean => credential !== undefined || isFreeRoute(model, route);
 
-/** Output tokens that may turn out to be thoughts are held at whichever price is higher. */
-function dearestCharge(price: PriceRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): bigint {
-  const asText = chargeFor(price, { inputTokens, outputTokens });
+const times = (count: number, price: PicoUsd): PicoUsd => (count ? BigInt(count) * price : 0n);
+
+/**
+ * The charge for so many tokens as `chargeFor` has it, before it is rounded: a hold works it out for every candidate. Output tokens
+ * that may turn out to be thoughts are held at whichever price is higher.
+ */
+function dearestCharge(price: PriceRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): PicoUsd {
+  const vector = effectivePrice(price, inputTokens);
   const { reasoningTokens: thoughtPrice, outputTokens: textPrice } = price.base;
-  if (thoughtPrice === undefined || thoughtPrice <= textPrice) return asText;
-  return chargeFor(price, { inputTokens, reasoningTokens: outputTokens });
+  const outputPrice = unitPrice(vector, thoughtPrice !== undefined && thoughtPrice > textPrice ? "reasoningTokens" : "outputTokens");
+  return (vector.request ?? 0n) + times(inputTokens, vector.inputTokens) + times(outputTokens, outputPrice);
 }
 
 /** What is known beforehand of how much a request uses. */
@@ -29,7 +35,9 @@ export interface ExpectedUse {
 }
 
 /** The worst case in nano-USD that a request can reach on a route, at list price; 0 where no price is known. */
-export function listCeiling({ model, route }: Candidate, expected: ExpectedUse): bigint {
+export const listCeiling = (candidate: Candidate, expected: ExpectedUse): bigint => nanoFromPico(worstCase(candidate, expected));
+
+function worstCase({ model, route }: Candidate, expected: ExpectedUse): PicoUsd {
   const { price } = route;
   if (price === undefined || isFreeRoute(model, route)) return 0n;
   return dearestCharge(price, { inputTokens: expected.inputTokens, outputTokens: outputCap(route, expected) * expected.choices });
@@ -44,14 +52,14 @@ function outputCap(route: UpstreamRoute, { maxOutputTokens = outputTokensDefault
 const isPaid = (candidate: Candidate): boolean => !isFree(candidate);
 const isOnOwnKey = ({ credential }: Candidate): boolean => credential?.source === "own_byok";
 
-/** The dearest of those candidates that are counted. */
+/** The dearest of those candidates that are counted; rounded once, which changes no order. */
 function dearest(candidates: readonly Candidate[], expected: ExpectedUse, isCounted: (candidate: Candidate) => boolean): bigint {
   let ceiling = 0n;
   for (const candidate of candidates) {
-    const charge = isCounted(candidate) ? listCeiling(candidate, expected) : 0n;
+    const charge = isCounted(candidate) ? worstCase(candidate, expected) : 0n;
     if (charge > ceiling) ceiling = charge;
   }
-  return ceiling;
+  return nanoFromPico(ceiling);
 }
 
 /** The worst case in nano-USD that a request can be charged on any of its candidates. */
