@@ -16,7 +16,7 @@ export function routingTrail(execution: Pick<Execution, "candidates" | "leftOut"
   return { order, leftOut: leftOut.slice(0, entriesMax).map(textOf) };
 }
 
-/** Texts of routes without a credential, which are left out of every request alike and are the same objects for as long as a catalog lives. */
+/** Texts of routes without a credential: they are left out of every request alike, as the same objects for as long as a catalog lives. */
 const knownTexts = new WeakMap<LeftOut, string>();
 
 function textOf(left: LeftOut): string {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts";
 import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
-import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
+import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
 import { planCall } from "../plan-call.ts";
 import { HealthWindows } from "./health-windows.ts";
 
@@ -72,10 +72,11 @@ test.each(["one model", "service/auto", "service/free"])("%s: what is known of i
 
 test("whether a route can be called is asked once a catalog, and what cannot is told in the same words each time", () => {
   const asked: string[] = [];
-  const deps = { ...planDependencies(largeCatalog({ models: 20, routesPerModel: 10 })), isServable: ({ provider }: { provider: { id: string } }) => {
+  const isServable = ({ provider }: UpstreamRoute): boolean => {
     asked.push(provider.id);
     return asked.length % 2 === 0;
-  } };
+  };
+  const deps = { ...planDependencies(largeCatalog({ models: 20, routesPerModel: 10 })), isServable };
   const plan = () => planCall(deps, callOn("chat", { ...hello, model: modelIdAt(0) }));
   const [first, second] = [plan(), plan()];
   expect(asked).toHaveLength(10);
