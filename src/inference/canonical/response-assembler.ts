@@ -5,7 +5,7 @@ import type { LogProbabilities } from "./log-probability.ts";
 import type { AssistantPart } from "./message.ts";
 import type { ReasoningPart } from "./reasoning.ts";
 import type { CanonicalResponse, Choice } from "./response.ts";
-import type { AudioDelta, ErrorPart, ItemPlace, ReasoningEnd, ResponseStart, StreamPart } from "./stream-part.ts";
+import type { AudioDelta, ErrorPart, ItemPart, ReasoningEnd, ResponseStart, StreamPart } from "./stream-part.ts";
 import type { MeteredUsage } from "./usage.ts";
 
 interface OpenChoice {
@@ -68,7 +68,7 @@ export class ResponseAssembler {
     };
   }
 
-  private addToItem(part: Extract<StreamPart, ItemPlace>): void {
+  private addToItem(part: ItemPart): void {
     const { items } = this.choice(part.choiceIndex);
     const item = (items[part.itemIndex] ??= newItem(part));
     switch (part.type) {
@@ -85,7 +85,7 @@ export class ResponseAssembler {
   }
 }
 
-function newItem(part: Extract<StreamPart, ItemPlace>): AssistantPart {
+function newItem(part: ItemPart): AssistantPart {
   switch (part.type) {
     case "reasoning-start": {
       const { id, format } = part;

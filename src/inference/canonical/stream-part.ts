@@ -46,6 +46,9 @@ export type StreamPart =
   | ErrorPart
   | { type: "response-end"; gateway?: GatewayFacts };
 
+/** A part of one item of an answer. */
+export type ItemPart = Extract<StreamPart, ItemPlace>;
+
 /** Begins the answer; the upstream's own names for it. */
 export interface ResponseStart {
   type: "response-start";

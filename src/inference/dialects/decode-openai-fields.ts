@@ -1,7 +1,10 @@
+import type { CacheMarker } from "../canonical/cache-marker.ts";
+import type { MediaSource } from "../canonical/content.ts";
 import type { UserPart } from "../canonical/message.ts";
 import type { CanonicalRequest, OutputFormat, Sampling } from "../canonical/request.ts";
+import { parseDataUrl } from "./data-url.ts";
 import { decodeGateway, decodePromptCaching } from "./decode-gateway.ts";
-import { badRequest, type RequestFields } from "./request-fields.ts";
+import { asObject, badRequest, type RequestFields } from "./request-fields.ts";
 import { withoutUndefined } from "./without-undefined.ts";
 
 /** The object, or undefined when nothing stands in it. */
@@ -48,4 +51,24 @@ export function decodeSound(part: RequestFields): Pick<Extract<UserPart, { type:
   const audio = part.nested("input_audio");
   if (audio === undefined) throw badRequest(part.pathOf("input_audio"), "is required: {\"data\": base64, \"format\": \"wav\"}.");
   return { type: "audio", data: audio.requiredString("data"), format: audio.requiredString("format") };
+}
+
+/** The bytes of a file: a data URL, or bare base64 of a PDF, as OpenAI's reference has both. */
+export function fileBytes(data: string): MediaSource {
+  const inline = parseDataUrl(data);
+  return inline ? { type: "base64", ...inline } : { type: "base64", mediaType: "application/pdf", data };
+}
+
+/** Fields of a part or a tool that mark the end of a prompt's reusable beginning. */
+export const markerFields = ["prompt_cache_breakpoint", "cache_control"] as const;
+
+/** A part's or tool's cache marker, in either spelling. */
+export function decodeCache(part: RequestFields): CacheMarker | undefined {
+  for (const spelling of markerFields) {
+    const marker = asObject(part.object[spelling]);
+    if (marker === undefined) continue;
+    const { ttl } = marker;
+    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), spelling };
+  }
+  return undefined;
 }

@@ -64,6 +64,15 @@ export class EncodeState {
     return {};
   }
 
+  /** The body without the fields that this upstream answers with 400. */
+  withoutUnsupported(body: JsonObject): JsonObject {
+    const { unsupportedFields = [] } = this.quirks;
+    const found = unsupportedFields.filter((field) => body[field] !== undefined);
+    if (found.length === 0) return body;
+    for (const field of found) this.lose(field, "the upstream does not take it");
+    return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
+  }
+
   /** A spot of the canonical request. */
   at(path: string): EncodePlace {
     return new EncodePlace(this, path);

@@ -1,8 +1,5 @@
-import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
+import type { ItemPart } from "../../canonical/stream-part.ts";
 import { BlockWriter } from "./block-writer.ts";
-
-/** A part of one item of the answer. */
-export type ItemPart = Extract<StreamPart, ItemPlace>;
 
 /**
  * Puts the items of an answer one after another: Messages clients know one open block at a time and throw

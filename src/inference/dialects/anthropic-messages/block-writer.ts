@@ -1,9 +1,8 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";
-import type { ReasoningEnd, ToolCallStart } from "../../canonical/stream-part.ts";
+import type { ItemPart, ReasoningEnd, ToolCallStart } from "../../canonical/stream-part.ts";
 import { asObject } from "../request-fields.ts";
 import { wrapInput } from "../tool-aliases.ts";
-import type { ItemPart } from "./block-sequence.ts";
 import { encodeCitation } from "./citation-fields.ts";
 import { deltaFrame, frame } from "./frame.ts";
 import { legalCallId } from "./legal-call-id.ts";

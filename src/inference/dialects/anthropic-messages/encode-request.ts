@@ -31,7 +31,7 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     own,
   );
   declareUnsaid(state);
-  return { body: withoutUnsupported(limitCacheMarkers(body, state), state), losses: state.losses, toolAliases: state.namer.aliases };
+  return { body: state.withoutUnsupported(limitCacheMarkers(body, state)), losses: state.losses, toolAliases: state.namer.aliases };
 }
 
 /** What would silently be another answer than the one that was asked for. */
@@ -105,12 +105,4 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid) if (request[key] !== undefined) state.lose(field, "messages has no such field");
-}
-
-/** Fields that this upstream answers with 400. */
-function withoutUnsupported(body: JsonObject, state: EncodeState): JsonObject {
-  const found = (state.quirks.unsupportedFields ?? []).filter((field) => body[field] !== undefined);
-  if (found.length === 0) return body;
-  for (const field of found) state.lose(field, "the upstream does not take it");
-  return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
 }

@@ -1,11 +1,11 @@
 import { reconcileFinish, type Finish } from "../../canonical/finish-reason.ts";
 import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
-import type { ResponseStart, StreamPart } from "../../canonical/stream-part.ts";
+import type { ItemPart, ResponseStart, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { brand } from "../../../platform/lib/brand.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../gateway-fields.ts";
-import { BlockSequence, type ItemPart } from "./block-sequence.ts";
+import { BlockSequence } from "./block-sequence.ts";
 import { errorFrame } from "./encode-error.ts";
 import { encodeUsage } from "./encode-usage.ts";
 import { encodeFinish, withRefusal } from "./finish-fields.ts";

@@ -2,6 +2,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
 import type { EncodePlace, EncodeState } from "../encode-state.ts";
 import { withoutUndefined } from "../without-undefined.ts";
+import { wrappedDescription, wrappedParameters } from "../wrapped-tool.ts";
 import { cacheFields } from "./cache-fields.ts";
 import { claudeAbilities } from "./claude-model.ts";
 import { closedSchema, objectSchema } from "./complete-schema.ts";
@@ -62,20 +63,10 @@ function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePla
 
 /** A custom tool as a function of one text; a grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
-  const grammar = tool.format?.type === "grammar"
-    ? `The input must follow this ${tool.format.syntax} grammar:\n${tool.format.definition}`
-    : undefined;
-  if (grammar !== undefined) place.at(".format").lose("the grammar is described, not enforced");
-  const description = [tool.description, grammar].filter((text) => text !== undefined).join("\n\n");
   return withoutUndefined<JsonObject>({
     name: place.state.namer.wireName({ ...tool, kind: "custom" }),
-    description: description === "" ? undefined : description,
-    input_schema: {
-      type: "object",
-      properties: { input: { type: "string", description: "The tool's whole input." } },
-      required: ["input"],
-      additionalProperties: false,
-    },
+    description: wrappedDescription(tool, () => place.at(".format").lose("the grammar is described, not enforced")),
+    input_schema: wrappedParameters,
     defer_loading: tool.deferred,
     ...cacheFields(tool.cache),
     ...place.extensionFields(tool.extensions),

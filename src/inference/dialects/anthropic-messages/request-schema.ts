@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { gatewayFieldNames, gatewayShape, open } from "../shared-request-schema.ts";
 
-const open = z.record(z.string(), z.unknown());
 
 const cacheControl = {
   cache_control: z.looseObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() }).nullish(),
@@ -96,16 +96,11 @@ export const messagesRequestSchema = z.looseObject({
   top_k: z.int().nullish(),
   metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
   service_tier: z.enum(["auto", "standard_only"]).nullish(),
-  models: z.array(z.string()).nullish().describe("Fallback models."),
-  provider: open.nullish().describe("Routing preferences."),
-  session_id: z.string().max(256).nullish().describe("Requests of one session stay with one provider."),
-  trace: open.nullish(),
-  require_params: z.array(z.string()).nullish(),
-  min_context: z.number().nullish(),
+  ...gatewayShape,
 });
 
 /** The body of `POST /messages/count_tokens`. */
 export const countTokensRequestSchema = z.looseObject(prompt);
 
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
-export const messagesGatewayFields = ["models", "provider", "session_id", "trace", "require_params", "min_context"] as const;
+export const messagesGatewayFields = gatewayFieldNames;

@@ -1,14 +1,12 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { splitLeadingSystem, type AssistantMessage, type Message, type SystemMessage, type ToolMessage } from "../../canonical/message.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
+import { isBillingLine } from "../billing-line.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
 import { unsupportedContent } from "../request-fields.ts";
 import { encodeModelTurn } from "./encode-model-turn.ts";
 import { encodeUserPart, textParts } from "./encode-parts.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
-
-/** Claude Code's accounting line, which changes with every request and would spoil prompt caches. */
-const billingHeaderPrefix = "x-anthropic-billing-header:";
 
 /**
  * The conversation as Gemini has it: instructions apart, then contents whose roles alternate. A
@@ -28,7 +26,7 @@ export function encodeContents(state: GeminiState): JsonObject {
 function systemParts(message: SystemMessage, place: GeminiPlace): JsonObject[] {
   place.loseDecoration(message);
   return message.parts
-    .filter((part) => !part.text.startsWith(billingHeaderPrefix))
+    .filter((part) => !isBillingLine(part.text))
     .flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
 }
 

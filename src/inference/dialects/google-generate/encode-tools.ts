@@ -1,6 +1,8 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import { objectSchema } from "../object-schema.ts";
 import { withoutUndefined } from "../without-undefined.ts";
+import { wrappedDescription, wrappedParameters } from "../wrapped-tool.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */
@@ -57,28 +59,14 @@ function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
   });
 }
 
-function objectSchema(schema: JsonObject): JsonObject {
-  const isComposed = ["$ref", "anyOf", "oneOf", "allOf"].some((key) => key in schema);
-  return isComposed || ("type" in schema && "properties" in schema) ? schema : { type: "object", properties: {}, ...schema };
-}
-
 /** A custom tool as a function of one text; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
   place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
-  const grammar = tool.format?.type === "grammar"
-    ? `The input must follow this ${tool.format.syntax} grammar:\n${tool.format.definition}`
-    : undefined;
-  if (grammar !== undefined) place.at(".format").lose("the grammar is described, not enforced");
-  const description = [tool.description, grammar].filter((text) => text !== undefined).join("\n\n");
+  const description = wrappedDescription(tool, () => place.at(".format").lose("the grammar is described, not enforced"));
   return {
     name: place.state.wireName({ ...tool, kind: "custom" }),
-    ...(description !== "" && { description }),
-    parametersJsonSchema: {
-      type: "object",
-      properties: { input: { type: "string", description: "The tool's whole input." } },
-      required: ["input"],
-      additionalProperties: false,
-    },
+    ...(description !== undefined && { description }),
+    parametersJsonSchema: wrappedParameters,
   };
 }
 

@@ -1,13 +1,11 @@
-import type { CacheMarker } from "../../canonical/cache-marker.ts";
 import type { DocumentPart, ImagePart, MediaSource, TextPart } from "../../canonical/content.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import type { UserPart } from "../../canonical/message.ts";
-import { mediaSource, parseDataUrl } from "../data-url.ts";
-import { decodeSound } from "../decode-openai-fields.ts";
-import { asObject, asString, badRequest, RequestFields } from "../request-fields.ts";
+import { mediaSource } from "../data-url.ts";
+import { decodeCache, decodeSound, fileBytes, markerFields } from "../decode-openai-fields.ts";
+import { asString, badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
-const markerFields = ["cache_control", "prompt_cache_breakpoint"];
 const knownFields = {
   text: new Set(["type", "text", ...markerFields]),
   image: new Set(["type", "image_url", ...markerFields]),
@@ -94,21 +92,6 @@ function decodeFile(part: RequestFields): DocumentPart {
   });
 }
 
-/** A data URL, or bare base64 of a PDF, as OpenAI's reference has both; some servers take addresses too. */
-function fileSource(data: string): MediaSource {
-  const inline = parseDataUrl(data);
-  if (inline) return { type: "base64", ...inline };
-  if (/^https?:\/\//i.test(data)) return { type: "url", url: data };
-  return { type: "base64", mediaType: "application/pdf", data };
-}
-
-/** A part's or tool's cache marker, in either spelling. */
-export function decodeCache(part: RequestFields): CacheMarker | undefined {
-  for (const spelling of ["prompt_cache_breakpoint", "cache_control"] as const) {
-    const marker = asObject(part.object[spelling]);
-    if (marker === undefined) continue;
-    const { ttl } = marker;
-    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), spelling };
-  }
-  return undefined;
-}
+/** Bytes; some servers take addresses too. */
+const fileSource = (data: string): MediaSource =>
+  (/^https?:\/\//i.test(data) ? { type: "url", url: data } : fileBytes(data));

@@ -1,8 +1,8 @@
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import { decodeCache } from "../decode-openai-fields.ts";
 import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
-import { decodeCache } from "./decode-content.ts";
 
 const knownToolFields = new Set(["type", "function", "custom", "cache_control", "prompt_cache_breakpoint"]);
 

@@ -3,13 +3,11 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
   splitLeadingSystem, type Message, type SystemMessage, type ToolMessage, type UserMessage,
 } from "../../canonical/message.ts";
+import { isBillingLine } from "../billing-line.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
 import { encodeAssistant } from "./encode-assistant.ts";
 import { encodeText, encodeUserPart } from "./encode-content.ts";
 import type { EncodePlace, EncodeState } from "../encode-state.ts";
-
-/** Claude Code's accounting line, which changes with every request and would spoil other providers' prompt caches. */
-const billingHeaderPrefix = "x-anthropic-billing-header:";
 
 /** The conversation on the wire: tool results right after their calls, text alone in them. */
 export function encodeMessages(state: EncodeState): JsonObject[] {
@@ -25,7 +23,7 @@ export function encodeMessages(state: EncodeState): JsonObject[] {
 /** Several leading instructions as one message: many servers accept no second one. */
 function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeState): JsonObject[] {
   const parts = leading.flatMap((message) => message.parts)
-    .filter((part) => part.text !== "" && !part.text.startsWith(billingHeaderPrefix));
+    .filter((part) => part.text !== "" && !isBillingLine(part.text));
   if (parts.length === 0) return [];
   return [{ role: "system", content: textContent(parts, state.at("messages[0]")) }];
 }

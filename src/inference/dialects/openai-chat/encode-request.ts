@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { cachingFields, furtherSampling } from "../encode-openai-fields.ts";
 import { EncodeState } from "../encode-state.ts";
 import { flatEffort } from "../flat-effort.ts";
 import { joined, withoutUndefined } from "../without-undefined.ts";
@@ -25,7 +26,7 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     encodePromptCaching(state),
     state.at("").extensionFields(request.extensions),
   );
-  return { body: withoutUnsupported(body, state), losses: state.losses, toolAliases: state.namer.aliases };
+  return { body: state.withoutUnsupported(body), losses: state.losses, toolAliases: state.namer.aliases };
 }
 
 /** Usage is always asked for: the gateway meters every stream. */
@@ -49,14 +50,7 @@ function encodeSampling(state: EncodeState): JsonObject {
   return {
     temperature: sampling.temperature,
     top_p: sampling.topP,
-    top_k: sampling.topK,
-    min_p: sampling.minP,
-    top_a: sampling.topA,
-    frequency_penalty: sampling.frequencyPenalty,
-    presence_penalty: sampling.presencePenalty,
-    repetition_penalty: sampling.repetitionPenalty,
-    seed: sampling.seed,
-    logit_bias: sampling.logitBias,
+    ...furtherSampling(sampling),
     n: request.choiceCount,
     stop: stop?.slice(0, maxStopCount),
     [quirks.maxTokensField ?? "max_completion_tokens"]: request.maxOutputTokens,
@@ -126,18 +120,5 @@ function encodePromptCaching(state: EncodeState): JsonObject {
     state.lose("prompt_cache_key", "the upstream knows no prompt cache keys");
     return {};
   }
-  return {
-    prompt_cache_key: promptCaching.key,
-    prompt_cache_retention: promptCaching.retention,
-    prompt_cache_options: promptCaching.options,
-  };
-}
-
-/** Fields that this upstream answers with 400. */
-function withoutUnsupported(body: JsonObject, state: EncodeState): JsonObject {
-  const { unsupportedFields = [] } = state.quirks;
-  const found = unsupportedFields.filter((field) => body[field] !== undefined);
-  if (found.length === 0) return body;
-  for (const field of found) state.lose(field, "the upstream does not take it");
-  return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
+  return cachingFields(promptCaching);
 }

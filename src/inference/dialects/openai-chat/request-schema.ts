@@ -1,6 +1,7 @@
 import { z } from "zod";
-
-const open = z.record(z.string(), z.unknown());
+import {
+  gatewayFieldNames, gatewayShape, identityShape, open, reasoningShape, samplingShape, topLogprobs,
+} from "../shared-request-schema.ts";
 
 const cacheMarkers = {
   cache_control: z.looseObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() }).nullish()
@@ -76,7 +77,6 @@ const tool = z.lazy(() => z.union([
 ]));
 
 const count = z.int().positive().nullish();
-const penalty = z.number().min(-2).max(2).nullish();
 
 /**
  * The body of `POST /chat/completions`: the contract's fields, OpenAI's reference (openai 7.55) and the
@@ -86,9 +86,7 @@ const penalty = z.number().min(-2).max(2).nullish();
 export const chatRequestSchema = z.looseObject({
   model: z.string().min(1).describe("Model id, a router id or @preset/<slug>, with an optional suffix."),
   messages: z.array(message).min(1),
-  models: z.array(z.string()).nullish().describe("Fallback models."),
-  provider: open.nullish().describe("Routing preferences."),
-  session_id: z.string().max(256).nullish().describe("Requests of one session stay with one provider."),
+  ...gatewayShape,
   trace: z.looseObject({
     trace_id: z.string().optional(),
     trace_name: z.string().optional(),
@@ -96,29 +94,19 @@ export const chatRequestSchema = z.looseObject({
     generation_name: z.string().optional(),
     parent_span_id: z.string().optional(),
   }).nullish(),
-  require_params: z.array(z.string()).nullish(),
-  min_context: z.number().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({
     include_usage: z.boolean().optional(),
     include_obfuscation: z.boolean().optional(),
   }).nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().nullish(),
-  min_p: z.number().nullish(),
-  top_a: z.number().nullish(),
-  frequency_penalty: penalty,
-  presence_penalty: penalty,
-  repetition_penalty: z.number().nullish(),
-  seed: z.int().nullish(),
+  ...samplingShape,
   logit_bias: z.record(z.string(), z.number()).nullish(),
   n: z.int().min(1).max(128).nullish(),
   stop: z.union([z.string(), z.array(z.string()).max(4), z.null()]).optional(),
   max_completion_tokens: count,
   max_tokens: count.describe("Older name of max_completion_tokens."),
   logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().min(0).max(20).nullish(),
+  top_logprobs: topLogprobs,
   tools: z.array(tool).nullish(),
   tool_choice: z.union([z.string(), open]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
@@ -127,31 +115,18 @@ export const chatRequestSchema = z.looseObject({
   function_call: z.union([z.string(), z.looseObject({ name: z.string() })]).nullish().describe("Older form of tool_choice."),
   response_format: z.looseObject({ type: z.string(), json_schema: open.optional() }).nullish(),
   reasoning_effort: z.string().nullish().describe("none disables; the other names are the model's own."),
-  reasoning: z.looseObject({
-    effort: z.string().nullish(),
-    max_tokens: z.int().nullish(),
-    exclude: z.boolean().nullish(),
-    enabled: z.boolean().nullish(),
-    summary: z.string().nullish(),
-  }).nullish(),
+  reasoning: z.looseObject(reasoningShape).nullish(),
   verbosity: z.string().nullish(),
   modalities: z.array(z.string()).nullish(),
   audio: z.looseObject({ format: z.string(), voice: z.unknown() }).nullish(),
   prediction: z.looseObject({ type: z.literal("content"), content: z.union([z.string(), z.array(textPart)]) }).nullish(),
   web_search_options: z.looseObject({ search_context_size: z.string().optional(), user_location: open.nullish() }).nullish(),
   store: z.boolean().nullish(),
-  metadata: open.nullish(),
-  user: z.string().nullish().describe("The end user's id."),
-  safety_identifier: z.string().nullish(),
-  service_tier: z.string().nullish(),
-  prompt_cache_key: z.string().nullish(),
-  prompt_cache_retention: z.string().nullish(),
-  prompt_cache_options: open.nullish(),
-  moderation: open.nullish(),
+  ...identityShape,
 });
 
 /** Request fields with a name of their own; all others are kept as extensions. */
 export const chatRequestFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));
 
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
-export const chatGatewayFields = ["models", "provider", "session_id", "trace", "require_params", "min_context"] as const;
+export const chatGatewayFields = gatewayFieldNames;

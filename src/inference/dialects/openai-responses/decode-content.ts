@@ -1,14 +1,12 @@
-import type { CacheMarker } from "../../canonical/cache-marker.ts";
 import type { DocumentPart, ImagePart, MediaSource, TextPart } from "../../canonical/content.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import type { AssistantPart, ToolResultPart, UserPart } from "../../canonical/message.ts";
-import { mediaSource, parseDataUrl } from "../data-url.ts";
-import { decodeSound } from "../decode-openai-fields.ts";
-import { asObject, badRequest, RequestFields } from "../request-fields.ts";
+import { mediaSource } from "../data-url.ts";
+import { decodeCache, decodeSound, fileBytes, markerFields } from "../decode-openai-fields.ts";
+import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { decodeAnnotations } from "./annotation-fields.ts";
 
-const markerFields = ["cache_control", "prompt_cache_breakpoint"];
 const knownFields = {
   text: new Set(["type", "text", "annotations", "logprobs", ...markerFields]),
   image: new Set(["type", "image_url", "file_id", "detail", ...markerFields]),
@@ -108,27 +106,12 @@ function decodeFile(part: RequestFields): DocumentPart {
   });
 }
 
-/** A data URL, or bare base64 of a PDF, as OpenAI's reference has both. */
 function fileSource(part: RequestFields): MediaSource {
   const data = part.string("file_data");
-  if (data !== undefined) {
-    const inline = parseDataUrl(data);
-    return inline ? { type: "base64", ...inline } : { type: "base64", mediaType: "application/pdf", data };
-  }
+  if (data !== undefined) return fileBytes(data);
   const url = part.string("file_url");
   if (url !== undefined) return { type: "url", url };
   const fileId = part.string("file_id");
   if (fileId === undefined) throw badRequest(part.path, "needs file_data, file_url or file_id.");
   return { type: "file", fileId };
-}
-
-/** A part's cache marker, in either spelling. */
-export function decodeCache(part: RequestFields): CacheMarker | undefined {
-  for (const spelling of ["prompt_cache_breakpoint", "cache_control"] as const) {
-    const marker = asObject(part.object[spelling]);
-    if (marker === undefined) continue;
-    const { ttl } = marker;
-    return { ...((ttl === "5m" || ttl === "30m" || ttl === "1h") && { ttl }), spelling };
-  }
-  return undefined;
 }

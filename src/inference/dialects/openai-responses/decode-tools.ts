@@ -1,10 +1,9 @@
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import { decodeCache, markerFields } from "../decode-openai-fields.ts";
 import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
-import { decodeCache } from "./decode-content.ts";
 
-const markerFields = ["cache_control", "prompt_cache_breakpoint"];
 const knownFunctionFields = new Set(["type", "name", "description", "parameters", "strict", "defer_loading", ...markerFields]);
 const knownCustomFields = new Set(["type", "name", "description", "format", "defer_loading", ...markerFields]);
 

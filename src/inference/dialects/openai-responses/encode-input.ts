@@ -2,12 +2,10 @@ import type { TextPart } from "../../canonical/content.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import { splitLeadingSystem, type Message, type SystemMessage, type ToolMessage } from "../../canonical/message.ts";
 import type { EncodePlace, EncodeState } from "../encode-state.ts";
+import { isBillingLine } from "../billing-line.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
 import { encodeAssistant } from "./encode-assistant.ts";
 import { encodeInputText, encodeUserPart, plainOrParts } from "./encode-content.ts";
-
-/** Claude Code's accounting line, which changes with every request and would spoil other providers' prompt caches. */
-const billingHeaderPrefix = "x-anthropic-billing-header:";
 
 /** `instructions` and `input` of a request. */
 export interface EncodedInput {
@@ -44,7 +42,7 @@ function plainText({ parts }: SystemMessage): string | undefined {
 /** Other dialects' instructions are one text, or one item where cache markers stand on its parts. */
 function translatedHead(leading: readonly SystemMessage[], state: EncodeState): EncodedInput {
   const parts = leading.flatMap((message) => message.parts)
-    .filter((part) => part.text !== "" && !part.text.startsWith(billingHeaderPrefix));
+    .filter((part) => part.text !== "" && !isBillingLine(part.text));
   if (parts.length === 0) return { input: [] };
   const place = state.at("messages[0]");
   const wire = parts.map((part, index) => encodeInputText(part, place.at(`.content[${index}]`)));

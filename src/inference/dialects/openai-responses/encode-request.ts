@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { cachingFields, furtherSampling } from "../encode-openai-fields.ts";
 import { EncodeState } from "../encode-state.ts";
 import { flatEffort } from "../flat-effort.ts";
 import { asArray, asObject, unsupportedContent } from "../request-fields.ts";
@@ -36,7 +37,7 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     extensions,
     { include: encodeInclude(state, extensions.include), text: encodeText(state, extensions.text) },
   );
-  return { body: withoutUnsupported(body, state), losses: state.losses, toolAliases: state.namer.aliases };
+  return { body: state.withoutUnsupported(body), losses: state.losses, toolAliases: state.namer.aliases };
 }
 
 function encodeStream({ request, options, sameDialect }: EncodeState): JsonObject {
@@ -48,16 +49,7 @@ function encodeStream({ request, options, sameDialect }: EncodeState): JsonObjec
 /** What the API has no field for; a client of this very dialect that sent it nevertheless meant this upstream. */
 function encodeSampling(state: EncodeState): JsonObject {
   const { request: { sampling = {} }, sameDialect } = state;
-  const others: JsonObject = {
-    top_k: sampling.topK,
-    min_p: sampling.minP,
-    top_a: sampling.topA,
-    frequency_penalty: sampling.frequencyPenalty,
-    presence_penalty: sampling.presencePenalty,
-    repetition_penalty: sampling.repetitionPenalty,
-    seed: sampling.seed,
-    logit_bias: sampling.logitBias,
-  };
+  const others = furtherSampling(sampling);
   const shared = { temperature: sampling.temperature, top_p: sampling.topP };
   if (sameDialect) return { ...shared, ...others };
   for (const field in others) if (others[field] !== undefined) state.lose(field, "Responses has no such field");
@@ -132,15 +124,5 @@ function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
 
 function encodePromptCaching({ request: { promptCaching, dialect } }: EncodeState): JsonObject {
   if (promptCaching === undefined || (dialect !== "openai-responses" && dialect !== "openai-chat")) return {};
-  const { key, retention, options } = promptCaching;
-  return { prompt_cache_key: key, prompt_cache_retention: retention, prompt_cache_options: options };
-}
-
-/** Fields that this upstream answers with 400. */
-function withoutUnsupported(body: JsonObject, state: EncodeState): JsonObject {
-  const { unsupportedFields = [] } = state.quirks;
-  const found = unsupportedFields.filter((field) => body[field] !== undefined);
-  if (found.length === 0) return body;
-  for (const field of found) state.lose(field, "the upstream does not take it");
-  return Object.fromEntries(Object.entries(body).filter(([field]) => !found.includes(field)));
+  return cachingFields(promptCaching);
 }

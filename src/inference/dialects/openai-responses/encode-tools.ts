@@ -2,7 +2,9 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { WebSearchOptions } from "../../canonical/request.ts";
 import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice, ToolKind } from "../../canonical/tool.ts";
 import type { EncodePlace, EncodeState } from "../encode-state.ts";
+import { objectSchema } from "../object-schema.ts";
 import { withoutUndefined } from "../without-undefined.ts";
+import { wrappedDescription, wrappedParameters } from "../wrapped-tool.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */
 export function encodeToolFields(state: EncodeState): JsonObject {
@@ -72,14 +74,6 @@ function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   });
 }
 
-/** Servers insist on an object schema with properties, even where there are none. */
-function objectSchema(schema: JsonObject | undefined): JsonObject {
-  if (schema === undefined) return { type: "object", properties: {} };
-  const composed = ["$ref", "anyOf", "oneOf", "allOf"].some((key) => key in schema);
-  if (composed || ("type" in schema && "properties" in schema)) return schema;
-  return { type: "object", properties: {}, ...schema };
-}
-
 const encodeCustom = (tool: CustomTool, place: EncodePlace): JsonObject => withoutUndefined<JsonObject>({
   type: "custom",
   name: place.state.namer.wireName({ kind: "custom", name: tool.name }),
@@ -92,21 +86,13 @@ const encodeCustom = (tool: CustomTool, place: EncodePlace): JsonObject => witho
 
 /** A custom tool for upstreams that know functions alone; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
-  const grammar = tool.format?.type === "grammar"
-    ? `The input must follow this ${tool.format.syntax} grammar:\n${tool.format.definition}`
-    : undefined;
-  if (grammar !== undefined) state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced");
-  const description = [tool.description, grammar].filter((text) => text !== undefined).join("\n\n");
+  const description = wrappedDescription(tool, () =>
+    state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced"));
   return {
     type: "function",
     name: state.namer.wireName({ kind: "custom", name: tool.name }),
-    ...(description !== "" && { description }),
-    parameters: {
-      type: "object",
-      properties: { input: { type: "string", description: "The tool's whole input." } },
-      required: ["input"],
-      additionalProperties: false,
-    },
+    ...(description !== undefined && { description }),
+    parameters: wrappedParameters,
     strict: false,
   };
 }

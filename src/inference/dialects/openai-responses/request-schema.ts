@@ -1,6 +1,7 @@
 import { z } from "zod";
-
-const open = z.record(z.string(), z.unknown());
+import {
+  gatewayFieldNames, gatewayShape, identityShape, open, reasoningShape, samplingShape, topLogprobs,
+} from "../shared-request-schema.ts";
 
 const contentPart = z.lazy(() => z.union([
   z.looseObject({ type: z.literal("input_text"), text: z.string() }),
@@ -75,12 +76,7 @@ export const responsesRequestSchema = z.looseObject({
   model: z.string().min(1).describe("Model id, a router id or @preset/<slug>, with an optional suffix."),
   input: z.union([z.string(), z.array(inputItem)]),
   instructions: z.string().nullish(),
-  models: z.array(z.string()).nullish().describe("Fallback models."),
-  provider: open.nullish().describe("Routing preferences."),
-  session_id: z.string().max(256).nullish().describe("Requests of one session stay with one provider."),
-  trace: open.nullish(),
-  require_params: z.array(z.string()).nullish(),
-  min_context: z.number().nullish(),
+  ...gatewayShape,
   previous_response_id: z.string().nullish().describe("Continue from a stored response of the same workspace."),
   conversation: z.null().optional().describe("Not offered: conversations would be the provider's; continue with previous_response_id."),
   store: z.boolean().nullish().describe("Default true."),
@@ -90,44 +86,23 @@ export const responsesRequestSchema = z.looseObject({
   include: z.array(z.string()).nullish(),
   max_output_tokens: z.int().positive().nullish(),
   max_tool_calls: z.int().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_logprobs: z.int().min(0).max(20).nullish(),
-  top_k: z.int().nullish(),
-  min_p: z.number().nullish(),
-  top_a: z.number().nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  repetition_penalty: z.number().nullish(),
-  seed: z.int().nullish(),
+  ...samplingShape,
+  top_logprobs: topLogprobs,
   tools: z.array(tool).nullish(),
   tool_choice: z.union([z.string(), open]).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  reasoning: z.looseObject({
-    effort: z.string().nullish(),
-    summary: z.string().nullish(),
-    enabled: z.boolean().nullish().describe("false turns thinking off."),
-    max_tokens: z.int().nullish(),
-    exclude: z.boolean().nullish(),
-  }).nullish(),
+  reasoning: z.looseObject(reasoningShape).nullish(),
   text: z.looseObject({
     format: z.looseObject({ type: z.string() }).nullish(),
     verbosity: z.string().nullish(),
   }).nullish(),
   modalities: z.array(z.string()).nullish(),
   truncation: z.string().nullish(),
-  metadata: open.nullish(),
-  user: z.string().nullish().describe("The end user's id."),
-  safety_identifier: z.string().nullish(),
-  service_tier: z.string().nullish(),
-  prompt_cache_key: z.string().nullish(),
-  prompt_cache_retention: z.string().nullish(),
-  prompt_cache_options: open.nullish(),
-  moderation: open.nullish(),
+  ...identityShape,
 });
 
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
-export const responsesGatewayFields = ["models", "provider", "session_id", "trace", "require_params", "min_context"] as const;
+export const responsesGatewayFields = gatewayFieldNames;
 
 /** Request fields of the stored lifecycle, which the gateway keeps itself: an upstream stores nothing. */
 export const responsesLifecycleFields = ["previous_response_id", "conversation", "background"] as const;
