@@ -5,6 +5,8 @@ const sliceMs = 30_000;
 const buckets = 256;
 const growth = 1.053;
 const logGrowth = Math.log(growth);
+/** Buckets are counted in groups, too, so that a percentile is found in some twenty steps. */
+const groupSize = 16;
 /** What one bucket of one slice can count; beyond it samples of the same size are no longer counted. */
 const countMax = 0xffff;
 
@@ -16,6 +18,7 @@ export class RollingDistribution {
   private readonly smallest: number;
   private readonly sliceCounts = new Uint16Array(slices * buckets);
   private readonly counts = new Uint32Array(buckets);
+  private readonly groupCounts = new Uint32Array(buckets / groupSize);
   private count = 0;
   private slice = 0;
 
@@ -31,8 +34,7 @@ export class RollingDistribution {
     const counted = this.sliceCounts[index] ?? 0;
     if (counted >= countMax) return;
     this.sliceCounts[index] = counted + 1;
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
-    this.count += 1;
+    this.add(bucket, 1);
   }
 
   /** The value that a share of the samples, such as 0.9, do not exceed; undefined without samples. */
@@ -63,11 +65,20 @@ export class RollingDistribution {
     if (this.count === 0) return undefined;
     // Nearest rank; the tiny part keeps 0.9 * 10 at 9.
     let left = Math.max(1, Math.ceil(share * this.count - 1e-9));
-    for (let bucket = 0; bucket < buckets; bucket += 1) {
+    let group = 0;
+    for (; left > (this.groupCounts[group] ?? left); group += 1) left -= this.groupCounts[group] ?? 0;
+    for (let bucket = group * groupSize; bucket < buckets; bucket += 1) {
       left -= this.counts[bucket] ?? 0;
       if (left <= 0) return bucket;
     }
     return buckets - 1;
+  }
+
+  private add(bucket: number, count: number): void {
+    const group = Math.floor(bucket / groupSize);
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + count;
+    this.groupCounts[group] = (this.groupCounts[group] ?? 0) + count;
+    this.count += count;
   }
 
   private advance(nowMs: number): void {
@@ -83,8 +94,7 @@ export class RollingDistribution {
     for (let bucket = 0; bucket < buckets; bucket += 1) {
       const counted = this.sliceCounts[start + bucket] ?? 0;
       if (counted === 0) continue;
-      this.counts[bucket] = (this.counts[bucket] ?? 0) - counted;
-      this.count -= counted;
+      this.add(bucket, -counted);
       this.sliceCounts[start + bucket] = 0;
     }
   }
