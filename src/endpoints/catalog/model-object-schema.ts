@@ -37,6 +37,7 @@ export const modelObjectSchema = z.lazy(() => z.looseObject({
   object: z.literal("model"),
   display_name: z.string(),
   provider: z.string().describe("The organization that owns the model"),
+  owned_by: z.string().describe("The same, under OpenAI's name"),
   providers: z.array(z.string()).describe("Who can serve it"),
   category: z.enum(["text", "image", "audio", "embedding"]),
   context_length: z.int(),
@@ -49,6 +50,6 @@ export const modelObjectSchema = z.lazy(() => z.looseObject({
   per_upstream: z.array(upstreamSchema),
   members: z.array(z.string()).optional().describe("Of a routing preset, in the order in which it tries them"),
   description: z.string().optional(),
-  created: z.int().optional().describe("Unix seconds"),
+  created: z.int().describe("Unix seconds; 0 where it is not known"),
   coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
 }));

@@ -10,6 +10,8 @@ export interface ModelObject {
   object: "model";
   display_name: string;
   provider: string;
+  /** The same under OpenAI's name: typed clients refuse a list without it. */
+  owned_by: string;
   providers: string[];
   category: CatalogModel["category"];
   context_length: number;
@@ -24,8 +26,8 @@ export interface ModelObject {
   /** Ids of the models that a routing preset chooses from, in the order in which it tries them. */
   members?: string[];
   description?: string;
-  /** Unix seconds; absent when unknown. */
-  created?: number;
+  /** Unix seconds, 0 when unknown: typed clients refuse a list without it. */
+  created: number;
   coming_soon?: true;
 }
 
@@ -59,6 +61,7 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     object: "model" as const,
     display_name: model.displayName,
     provider: model.owner,
+    owned_by: model.owner,
     providers: [...new Set(model.routes.map(({ provider }) => provider.id))],
     category: model.category,
     context_length: model.contextLength,
@@ -71,7 +74,7 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     per_upstream: router !== undefined ? [] : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
     members: router?.members.map(({ id }) => id),
     description: model.description,
-    created: model.addedAtMs > 0 ? Math.floor(model.addedAtMs / 1000) : undefined,
+    created: Math.floor(model.addedAtMs / 1000),
     coming_soon: model.comingSoon ? true as const : undefined,
   });
 }

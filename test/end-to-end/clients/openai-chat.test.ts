@@ -111,6 +111,10 @@ test("response headers can be read beside the data", async () => {
 test("models can be listed and retrieved", async () => {
   const models = await Array.fromAsync(await openaiClient(gateway).models.list());
   expect(models.map((model) => model.id)).toContain("acme/large");
+  // What OpenAI's schema demands of each, and its clients in typed languages with it.
+  for (const { object, created, owned_by: owner } of models) {
+    expect([object, Number.isInteger(created), typeof owner]).toEqual(["model", true, "string"]);
+  }
   expect(await openaiClient(gateway).models.retrieve("acme/large")).toMatchObject({
     id: "acme/large",
     object: "model",
