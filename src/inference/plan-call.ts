@@ -161,7 +161,8 @@ export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
   const spent = emptiedBy === "budget_exhausted";
   const code = spent ? "service_unavailable" : emptiedBy !== undefined && permissionRules.has(emptiedBy) ? "forbidden" : "no_upstream";
   const rules = [...new Set(leftOut.map(({ rule }) => rule))].join("; ");
-  return new GatewayError(code, `No provider can serve ${ids.join(", ")} under these conditions (left out by: ${rules}).`, {
+  const why = rules === "" ? ": nobody offers it here" : ` under these conditions (left out by: ${rules})`;
+  return new GatewayError(code, `No provider can serve ${ids.join(", ")}${why}.`, {
     param: "model",
     metadata: { left_out: leftOut.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) },
   });

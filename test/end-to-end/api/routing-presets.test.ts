@@ -52,7 +52,9 @@ describe("a request for a preset", () => {
 
   test("without a member that can be reached: 404", async () => {
     const response = await gateway.post("/chat/completions", chatRequest({ model: "service/hermes" }));
-    expect(await errorOf(response)).toMatchObject({ status: 404, code: "no_upstream" });
+    expect(await errorOf(response)).toMatchObject({
+      status: 404, code: "no_upstream", message: "No provider can serve service/hermes: nobody offers it here.",
+    });
   });
 });
 
