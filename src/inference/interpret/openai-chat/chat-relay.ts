@@ -8,6 +8,7 @@ import type { SseEvent } from "../../upstream/sse-decoder.ts";
 import type { RelayOptions, StreamRelay } from "../interpretation.ts";
 import { fallbackMembers, type ModelFallback } from "../model-fallback.ts";
 import { reportedFault, StreamFault, type ReportedDetails } from "../stream-fault.ts";
+import { AlikeEvents } from "./alike-events.ts";
 import { ChatStreamMeter, type ChatChunk } from "./chat-stream-meter.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
 import { swappedPrefix, type SwappedPrefix } from "./swapped-prefix.ts";
@@ -29,6 +30,7 @@ export class ChatRelay implements StreamRelay {
   readonly pingFrame = ": ping\n";
   private readonly options: ChatRelayOptions;
   private readonly meter: ChatStreamMeter;
+  private readonly alike = new AlikeEvents();
   private prefix: SwappedPrefix | undefined;
   private untoldFallback: ModelFallback | undefined;
 
@@ -56,6 +58,11 @@ export class ChatRelay implements StreamRelay {
 
   accept(event: SseEvent): string | Promise<string> {
     const { data } = event;
+    const alike = event.event === undefined ? this.alike.find(data) : undefined;
+    if (alike !== undefined) {
+      this.meter.observeText(alike);
+      return alike.frame;
+    }
     if (data === "[DONE]") return this.close({ terminated: true });
     // Heartbeats that are no JSON, such as `data: : keepalive`, are nobody's content.
     if (!data.startsWith("{") && event.event !== "error") return "";
@@ -65,7 +72,10 @@ export class ChatRelay implements StreamRelay {
     if (this.meter.finishReason === "error") throw reportedFault({ message: "the provider broke off the answer" });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     const text = this.renamed(data);
-    if (chunk.usage === undefined || chunk.usage === null) return `data: ${text}\n\n`;
+    if (chunk.usage === undefined || chunk.usage === null) {
+      this.alike.learn(data, { chunk, prefix: this.prefix });
+      return `data: ${text}\n\n`;
+    }
     return this.withUsage(text, chunk);
   }
 

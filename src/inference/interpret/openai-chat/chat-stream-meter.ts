@@ -44,7 +44,8 @@ function deltaLength(delta: ChatDelta): number {
 
 const isFinish = (reason: unknown): reason is string => typeof reason === "string" && reason !== "";
 
-const indexOf = ({ index }: ChatChoice): number => (typeof index === "number" ? index : 0);
+/** Which choice it is; servers that give one alone may leave it out. */
+export const indexOf = ({ index }: ChatChoice): number => (typeof index === "number" ? index : 0);
 
 /**
  * Follows a chat stream for what its settlement needs; one small step per event. Values of another
@@ -78,6 +79,12 @@ export class ChatStreamMeter {
     }
     const usage = chunk.usage ?? chunk.x_groq?.usage;
     if (usage !== undefined && usage !== null) this.usage = readChatUsage(usage) ?? this.usage;
+  }
+
+  /** Counts a piece of text that a choice said, of an event that need not be read. */
+  observeText({ index, characters }: { index: number; characters: number }): void {
+    this.outputCharacters += characters;
+    this.open.add(index);
   }
 
   private observeChoice(choice: ChatChoice): void {

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import { AlikeEvents } from "./alike-events.ts";
+import { ChatRelay } from "./chat-relay.ts";
+import type { ChatChunk } from "./chat-stream-meter.ts";
+
+const prefix = { from: '{"id":"up","model":"large",', to: '{"id":"shown","model":"acme/large",' };
+const eventOf = (choice: string): string => `${prefix.from}"choices":[${choice}]}`;
+const saying = (text: string, index = 0): string => eventOf(`{"index":${index},"delta":{"content":"${text}"},"finish_reason":null}`);
+
+function learned(data: string): AlikeEvents {
+  const alike = new AlikeEvents();
+  alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix });
+  return alike;
+}
+
+describe("events that differ in their text alone", () => {
+  test("are known once one of them was read, with what is counted of them", () => {
+    const alike = learned(saying("Hello", 3));
+    expect(alike.find(saying(" wörld 👋", 3))).toEqual({
+      frame: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`, index: 3, characters: 9,
+    });
+  });
+
+  test.each([
+    ["of another choice", saying("x", 1)],
+    ["with an escape", saying("line\\n")],
+    ["with a quote, and a member behind it", saying('x","refusal":"no')],
+    ["with a character that no JSON text may have", saying("tab\there")],
+    ["without text", saying("")],
+    ["that is shorter than the form", `${prefix.from}"choices":[]}`],
+    ["that is cut", saying("x").slice(0, -1)],
+    ["that finishes", saying("x").replace("null", '"stop"')],
+  ])("%s is read", (_, data) => {
+    expect(learned(saying("Hello")).find(data)).toBeUndefined();
+  });
+
+  test.each([
+    ["tool calls", eventOf('{"index":0,"delta":{"content":"a","tool_calls":[{"index":0}]}}')],
+    ["two texts", eventOf('{"index":0,"delta":{"content":"a","reasoning":"b"}}')],
+    ["a finish", eventOf('{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}')],
+    ["two choices", eventOf('{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}')],
+    ["usage", saying("a").replace("]}", '],"usage":{"prompt_tokens":1}}')],
+    ["usage as Groq gives it", saying("a").replace("]}", '],"x_groq":{"usage":{"prompt_tokens":1}}}')],
+    ["its text as another member's first", saying("index")],
+  ])("an event with %s teaches no form", (_, data) => {
+    const alike = learned(data);
+    expect(alike.find(data.replace('"a"', '"x"').replace('"content":"index"', '"content":"x"'))).toBeUndefined();
+  });
+
+  test("thoughts are known as well, under either name", () => {
+    for (const name of ["reasoning", "reasoning_content"]) {
+      const thinking = (text: string): string => eventOf(`{"index":0,"delta":{"content":null,"${name}":"${text}"}}`);
+      expect(learned(thinking("Well")).find(thinking(", then"))?.characters).toBe(6);
+    }
+  });
+
+  test("after four forms that fitted nothing no more are learned", () => {
+    const alike = new AlikeEvents();
+    const padded = (pad: number): string => saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
+    for (let pad = 1; pad <= 6; pad += 1) alike.learn(padded(pad), { chunk: JSON.parse(padded(pad)) as ChatChunk, prefix });
+    expect([alike.find(padded(4)) === undefined, alike.find(padded(6)) === undefined]).toEqual([false, true]);
+  });
+});
+
+test("a relay tells and counts the same, whether it knows an event's form or reads it", () => {
+  const pieces = ["Once", " upon", "\\n", " a \\\"time\\\"", "é", " there", "\\u00e9", " was", "<>&"];
+  const relayOf = (): ChatRelay => new ChatRelay({
+    traceId: "t", shown: { id: "shown", model: "acme/large" }, inputTokens: 1, windowTokens: 1_000, status: 200, fallback: undefined,
+    settle: () => Promise.reject(new Error("nothing is settled here")), metadataText: () => "",
+  });
+  const relay = relayOf();
+  const frames = pieces.map((piece) => relay.accept({ data: saying(piece) }));
+  // A fresh relay knows no form, so it reads each event.
+  expect(frames).toEqual(pieces.map((piece) => relayOf().accept({ data: saying(piece) })));
+  const characters = pieces.reduce((sum, piece) => sum + (JSON.parse(`"${piece}"`) as string).length, 0);
+  expect(relay.metered().usage.outputTokens).toBe(Math.ceil(characters / 4));
+});
