@@ -20,16 +20,14 @@ export const encodeContractError: ErrorEncoder = (error) => {
   };
 };
 
-/** Codes whose failures the gateway has already retried elsewhere; a client's own retry only multiplies them. */
-const retriedByGateway: ReadonlySet<string> = new Set(["upstream_exhausted", "empty_stream"]);
-
 /** What a 429 asks callers to wait when its provider did not say: the contract promises the header on every one. */
 const rateWindowSeconds = 60;
 
 /** Headers that tell a client what to do next. */
 export function errorHeaders(error: GatewayError): Record<string, string> {
   const headers: Record<string, string> = {};
-  if (!error.retry || retriedByGateway.has(error.code)) headers["x-should-retry"] = "false";
+  // What the gateway has already retried elsewhere, a client's own retry would only multiply.
+  if (!error.retry || error.code === "upstream_exhausted") headers["x-should-retry"] = "false";
   const retryAfterSeconds = error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);
   if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
   return headers;

@@ -80,6 +80,8 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     const reply = await ask(pair, { answers: nothing, manner });
     expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([502, "empty_stream", []]);
     expect(reply.errors[0]?.metadata).toMatchObject({ fault: "upstream", upstream_backend: providerId(pair.upstream) });
+    // The contract: retryable.
+    expect(reply.headers.get("x-should-retry")).toBeNull();
     expect(await rowOf(reply)).toBeUndefined();
   });
 
