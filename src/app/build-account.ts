@@ -2,7 +2,7 @@ import { openAccount, type Account } from "../account/open-account.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { AppTables } from "./build-storage.ts";
 import { SpendStore } from "../insights/spend-store.ts";
-import { hasSeveralGateways, shareChanges, shareWork, type Shared } from "./open-shared.ts";
+import { hasSeveralGateways, shareChanges, shareKeyUsage, shareWork, type Shared } from "./open-shared.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
@@ -29,6 +29,9 @@ export async function buildAccount(
     ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
     shared: hasSeveralGateways(settings) ? shared?.state : undefined, ...shareWork(shared, settings),
   }));
-  if (hasSeveralGateways(settings)) shareChanges(shared, account, { database: database.withTables(), clock, logger });
+  if (hasSeveralGateways(settings)) {
+    shareChanges(shared, account, { database: database.withTables(), clock, logger });
+    shareKeyUsage(shared, account, { database: database.withTables(), commits, clock, logger });
+  }
   return account;
 }

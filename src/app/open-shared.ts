@@ -1,4 +1,6 @@
 import type { Kysely } from "kysely";
+import { SharedKeyUsage } from "../account/byok/shared-key-usage.ts";
+import { reloadProviderKeyUsage } from "../account/byok/provider-key-usage-store.ts";
 import type { ChangeTables } from "../account/changes/change-store.ts";
 import { openSharedChanges } from "../account/changes/open-shared-changes.ts";
 import type { SharedChanges } from "../account/changes/shared-changes.ts";
@@ -21,6 +23,7 @@ import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { SharedClaims } from "../platform/shared-state/shared-claims.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { restoreQuotas } from "./restore-quotas.ts";
@@ -45,6 +48,8 @@ export interface Shared {
   claims: SharedClaims;
   /** What is changed of workspaces, where other gateways have to hear of it. */
   changes?: SharedChanges;
+  /** What is used of callers' own provider keys, likewise. */
+  keyUsage?: SharedKeyUsage;
 }
 
 /**
@@ -117,10 +122,28 @@ export function shareChanges(
   });
 }
 
+/** Lets quotas of callers' own provider keys count what other gateways use. */
+export function shareKeyUsage(
+  shared: Shared | undefined, { providerKeyUsage: usage }: Account,
+  { database, commits, clock, logger }: { database: Kysely<AccountTables>; commits: CommitQueue; clock: Clock; logger: Logger },
+): void {
+  if (shared === undefined) return;
+  shared.keyUsage = new SharedKeyUsage({
+    usage, clock, channel: shared.channel, nodeId: shared.nodeId,
+    async reload() {
+      await commits.flush();
+      await reloadProviderKeyUsage(database.withTables(), usage);
+    },
+    onError: (error) => logger.error({ err: error }, "what other gateways used of provider keys could not be read yet"),
+  });
+  shared.keyUsage.start();
+}
+
 /** Shares nothing any more; what was changed is told before. */
 export async function stopSharing(shared: Shared | undefined, { ledger }: Pick<Account, "ledger">): Promise<void> {
   ledger.stop();
   shared?.claims.stop();
+  shared?.keyUsage?.stop();
   await shared?.changes?.stop();
 }
 

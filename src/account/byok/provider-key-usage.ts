@@ -35,6 +35,34 @@ interface Lease extends KeyUse {
 
 const poolWindowHours = 24;
 
+/** What was used of a key at a moment, and how much of that by others than its owner. */
+export interface UsedOfKey {
+  keyId: string;
+  atMs: number;
+  totalNano: bigint;
+  poolNano: bigint;
+}
+
+/** What requests under way at one gateway may still use of a key. */
+export interface HeldOfKey {
+  totalNano: bigint;
+  poolNano: bigint;
+}
+
+/** Told what other gateways have to know; absent where there are none. */
+export interface UsageNews {
+  used(used: UsedOfKey): void;
+  /** Of keys that something bounds alone. */
+  held(keyId: string, held: HeldOfKey): void;
+}
+
+/** What other gateways hold of a key. */
+export interface HeldElsewhere {
+  heldOf(keyId: string): HeldOfKey;
+}
+
+const nothingElsewhere: HeldElsewhere = { heldOf: () => ({ totalNano: 0n, poolNano: 0n }) };
+
 /**
  * What was used of each key, in list prices, with the worst case of requests under way: of many requests
  * against a quota for one, one goes through. Everything that goes through a key counts against its quota, what
@@ -44,9 +72,36 @@ export class ProviderKeyUsage {
   private readonly clock: Clock;
   private readonly accounts = new Map<string, KeyAccount>();
   private readonly leases = new Map<string, Lease>();
+  private news: UsageNews | undefined;
+  private elsewhere = nothingElsewhere;
 
   constructor(clock: Clock) {
     this.clock = clock;
+  }
+
+  /** Tells other gateways from now on, and minds what they hold. */
+  share(news: UsageNews, elsewhere: HeldElsewhere): void {
+    this.news = news;
+    this.elsewhere = elsewhere;
+  }
+
+  /** Counts what another gateway used. */
+  heard({ keyId, ...used }: UsedOfKey): void {
+    this.count(keyId, used);
+  }
+
+  /** Forgets what was used, to be put back as the database has it; what is held stays held. */
+  forgetUsed(): void {
+    for (const account of this.accounts.values()) {
+      account.total = new RollingSpend();
+      delete account.pool;
+    }
+  }
+
+  /** What requests under way here may still use, of each key that something bounds. */
+  heldHere(): [keyId: string, held: HeldOfKey][] {
+    const bounded = new Set([...this.leases.values()].filter(isBounded).map(({ key }) => key.id));
+    return [...bounded].map((keyId) => [keyId, this.heldOf(keyId)]);
   }
 
   /** Puts back what was used in an hour before. */
@@ -69,11 +124,11 @@ export class ProviderKeyUsage {
 
   /** What a request may still use of a key; undefined where nothing bounds it. */
   leftFor({ key, source }: KeyUse): bigint | undefined {
-    const { totalHeldNano = 0n, poolHeldNano = 0n } = this.accounts.get(key.id) ?? {};
-    const left = key.quota === null ? undefined : key.quota.limitNano - this.usedOf(key) - totalHeldNano;
+    const [here, there] = [this.heldOf(key.id), this.elsewhere.heldOf(key.id)];
+    const left = key.quota === null ? undefined : key.quota.limitNano - this.usedOf(key) - here.totalNano - there.totalNano;
     const daily = source === "pool" ? key.donation?.dailyLimitNano ?? undefined : undefined;
     if (daily === undefined) return left;
-    const leftToday = daily - this.poolUsedOf(key) - poolHeldNano;
+    const leftToday = daily - this.poolUsedOf(key) - here.poolNano - there.poolNano;
     return left === undefined || leftToday < left ? leftToday : left;
   }
 
@@ -98,11 +153,16 @@ export class ProviderKeyUsage {
 
   /** Counts what a request used; the counters are to be committed with its record, and `undo` takes back what was refused. */
   settle(requestId: string, { key, source }: KeyUse, listedNano: bigint): { adds: CommitUnit["adds"]; undo(): void } {
-    this.release(requestId);
     const nowMs = this.clock.nowMs();
     const isPool = source === "pool";
-    const count = (totalNano: bigint): void => this.count(key.id, { atMs: nowMs, totalNano, poolNano: isPool ? totalNano : 0n });
+    const count = (totalNano: bigint): void => {
+      const used = { keyId: key.id, atMs: nowMs, totalNano, poolNano: isPool ? totalNano : 0n };
+      this.heard(used);
+      this.news?.used(used);
+    };
+    // Before the hold is given back: nobody may find neither of them.
     count(listedNano);
+    this.release(requestId);
     const spend = Number(listedNano);
     const sums = [spend, 1, isPool ? spend : 0, isPool ? 1 : 0];
     return {
@@ -117,10 +177,16 @@ export class ProviderKeyUsage {
     if (poolNano !== 0n) (account.pool ??= new RollingSpend()).add(atMs, poolNano);
   }
 
-  private hold({ key, source }: KeyUse, amountNano: bigint): void {
-    const account = this.account(key.id);
+  private hold(use: KeyUse, amountNano: bigint): void {
+    const account = this.account(use.key.id);
     account.totalHeldNano += amountNano;
-    if (source === "pool") account.poolHeldNano += amountNano;
+    if (use.source === "pool") account.poolHeldNano += amountNano;
+    if (this.news !== undefined && isBounded(use)) this.news.held(use.key.id, this.heldOf(use.key.id));
+  }
+
+  private heldOf(keyId: string): HeldOfKey {
+    const { totalHeldNano = 0n, poolHeldNano = 0n } = this.accounts.get(keyId) ?? {};
+    return { totalNano: totalHeldNano, poolNano: poolHeldNano };
   }
 
   private account(keyId: string): KeyAccount {
@@ -132,3 +198,6 @@ export class ProviderKeyUsage {
     return account;
   }
 }
+
+/** Whether anything bounds what a key may be used for. */
+const isBounded = ({ key: { quota, donation } }: KeyUse): boolean => quota !== null || (donation?.dailyLimitNano ?? null) !== null;

@@ -62,7 +62,9 @@ export const getReferrals = defineEndpoint<Dependencies>({
   },
 });
 
-const acceptSchema = z.object({ referral_code: z.string("is required and must be a text").trim().min(1, "must not be empty").max(...atMost(50)) });
+const acceptSchema = z.object({
+  referral_code: z.string("is required and must be a text").trim().min(1, "must not be empty").max(...atMost(50)),
+});
 
 /** Names who brought somebody that came by a provider. */
 export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof acceptSchema>>({
