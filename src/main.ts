@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
-import { exampleModel } from "./app/build-operations.ts";
+import { exampleModel, hasRealProvider } from "./app/build-operations.ts";
 import type { AppSettings } from "./app/app-settings.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
@@ -102,7 +102,7 @@ function startLines(app: App, shown: { url: string; firstSecret: string | undefi
   return announcement({
     ...shown,
     model: exampleModel(app.catalog()),
-    simulated: app.sandbox !== undefined,
+    sandbox: app.sandbox === undefined ? undefined : hasRealProvider(app.catalog()) ? "beside" : "alone",
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });
 }

@@ -1,5 +1,11 @@
 import { brand } from "../platform/lib/brand.ts";
 
+const sandboxLines = {
+  alone: "No provider has a credential, so the sandbox answers with simulated models. "
+    + "Set OPENAI_API_KEY or another provider's key to change that.",
+  beside: "The sandbox answers with simulated models beside your providers, as sandbox.enabled says.",
+} as const;
+
 /** What the terminal shows before the ready line. The key is shown on the first start only, the link until it was used. */
 export function announcement(facts: {
   url: string;
@@ -7,8 +13,8 @@ export function announcement(facts: {
   firstSecret: string | undefined;
   /** Of the link that claims the owner account; absent once it is claimed. */
   claimToken: string | undefined;
-  /** The sandbox serves, since no provider has a credential. */
-  simulated: boolean;
+  /** The sandbox serves: since no provider has a credential, or beside those that have. */
+  sandbox: "alone" | "beside" | undefined;
   hasBalance: boolean;
 }): string[] {
   const { url, model, firstSecret, claimToken } = facts;
@@ -20,8 +26,8 @@ export function announcement(facts: {
     ...(claimToken === undefined
       ? []
       : [`Claim the owner account (works once, for a day; the next start prints another): ${url}/claim?token=${claimToken}`]),
-    ...(facts.simulated ? ["No provider has a credential, so the sandbox answers with simulated models. Set OPENAI_API_KEY or another provider's key to change that."] : []),
-    ...(!facts.simulated && !facts.hasBalance
+    ...(facts.sandbox === undefined ? [] : [sandboxLines[facts.sandbox]]),
+    ...(facts.sandbox !== "alone" && !facts.hasBalance
       ? ["The workspace has no credits, so paid models answer 402. Start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to put 100 USD on its books."]
       : []),
     `Try it: curl ${url}/api/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,

@@ -56,11 +56,13 @@ async function sandboxModels(gateway: GatewayProcess): Promise<unknown[]> {
 
 const saysSimulated = ({ stdoutLines }: GatewayProcess): boolean =>
   stdoutLines.some((line) => line.includes("sandbox answers with simulated models"));
+const saysKeyless = ({ stdoutLines }: GatewayProcess): boolean =>
+  stdoutLines.some((line) => line.includes("No provider has a credential"));
 const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined => /"model":"([^"]+)"/.exec(stdoutLines.join("\n"))?.[1];
 
 describe("the sandbox", () => {
   const keyless = acmeYaml("http://127.0.0.1:9/v1").replace("    api_key: upstream-secret\n", "");
-  const rules: Record<string, ProcessOptions & { runs: boolean }> = {
+  const rules: Record<string, ProcessOptions & { runs: boolean; beside?: true }> = {
     "runs while no provider has a key": { runs: true },
     "runs beside a provider that has none": { yaml: keyless, runs: true },
     "runs while the variable that a provider's key refers to is not set": {
@@ -69,15 +71,15 @@ describe("the sandbox", () => {
     "does not run once a vendor's usual variable is set": { environment: { OPENAI_API_KEY: "sk-openai" }, runs: false },
     "does not run beside a provider with a key": { yaml: acmeYaml("http://127.0.0.1:9/v1"), runs: false },
     "runs beside a provider with a key where it is enabled": {
-      yaml: acmeYaml("http://127.0.0.1:9/v1", "sandbox: { enabled: true }\n"), runs: true,
+      yaml: acmeYaml("http://127.0.0.1:9/v1", "sandbox: { enabled: true }\n"), runs: true, beside: true,
     },
     "does not run where it is disabled": { yaml: "sandbox: { enabled: false }\n", runs: false },
   };
 
-  test.each(Object.entries(rules))("%s", async (_, { runs, ...options }) => {
+  test.each(Object.entries(rules))("%s", async (_, { runs, beside, ...options }) => {
     const gateway = await start(options);
     expect((await sandboxModels(gateway)).length > 0).toBe(runs);
-    expect(saysSimulated(gateway)).toBe(runs);
+    expect([saysSimulated(gateway), saysKeyless(gateway)]).toEqual([runs, runs && beside !== true]);
     const response = await postChat(gateway, { model: "sandbox/chat:free" });
     expect(response.status).toBe(runs ? 200 : 404);
     if (runs) expect(at(await response.json(), "usage.cost")).toBe(0);
