@@ -1,5 +1,6 @@
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerIdIn } from "../../inference/catalog/provider-names.ts";
+import { findModel } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 
 /** Whether an id names somebody as the model's maker whom the catalog knows neither as a maker nor as a provider. */
@@ -12,8 +13,8 @@ function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
 }
 
 /**
- * An error as the contract words it on Messages. A model that cannot be had is `unknown_provider` there where nobody knows
- * whom its id names, else `no_upstream`; what a provider says of its own models is left as it is.
+ * An error as the contract words it on Messages. An unknown model is `unknown_provider` there where nobody knows whom its
+ * id names, else `no_upstream`; what is said of models that are there is left as it is.
  */
 export function inMessagesWords(
   thrown: unknown, { catalog, body }: { catalog: CatalogSnapshot; body: Readonly<Record<string, unknown>> },
@@ -21,6 +22,7 @@ export function inMessagesWords(
   if (!(thrown instanceof GatewayError) || thrown.code !== "model_unavailable" || thrown.fault === "upstream") return thrown;
   const { model, models } = body;
   const ids = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])].map(String);
+  if (ids.every((id) => findModel(catalog, id) !== undefined)) return thrown;
   const code = ids.some((id) => isOfStranger(catalog, id)) ? "unknown_provider" : "no_upstream";
   return new GatewayError(code, thrown.message, { param: "model", metadata: thrown.metadata });
 }
