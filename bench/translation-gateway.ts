@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assignCores } from "./process/cores.ts";
 import { waitForLine, type Children } from "./process/children.ts";
-import { cpuTimeMs, processTree } from "./process/proc-stat.ts";
+import { processTree } from "./process/proc-stat.ts";
+import { cpuMoment, cpuUsBetween } from "./translation-cpu.ts";
 import { answerFrames, pathOf, requestOf, upstreams, wholeAnswer, type ClientName, type UpstreamName } from "./translation-work.ts";
 
 const key = "sk-svc-v1-translationbenchtranslationbench";
@@ -40,9 +41,9 @@ export async function startMeasuredGateway(children: Children, directory: string
     async cpuUs(client, upstream, { stream, times }) {
       const body = JSON.stringify(requestOf(client, { model: `bench/${upstream}`, stream }));
       const pids = processTree(child.pid);
-      const beforeMs = cpuTimeMs(pids) ?? Number.NaN;
+      const before = cpuMoment(pids);
       await ask(base + pathOf[client], { body, times });
-      return ((cpuTimeMs(pids) ?? Number.NaN) - beforeMs) * 1000 / times;
+      return cpuUsBetween(before, cpuMoment(pids)) / times;
     },
     async stop() {
       await child.stop();
