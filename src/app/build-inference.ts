@@ -1,6 +1,7 @@
 import type { AppTools } from "./app-tools.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
+import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { withInsights } from "./build-insights.ts";
@@ -23,12 +24,12 @@ export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
     clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
-    providerKeys: ProviderKeys;
+    providerKeys: ProviderKeys; referrals: Referrals | undefined;
     /** Where other gateways tell where sessions were served; absent where there are none. */
     sessionPlaces: SharedPlaces | undefined;
   },
 ): InferenceDependencies {
-  const { clock, catalog, ledger, security, providerKeys } = parts;
+  const { clock, catalog, ledger, security, providerKeys, referrals } = parts;
   const upstream = new UpstreamClient({ clock });
   return {
     catalog,
@@ -47,6 +48,7 @@ export function buildInference(
     callSignatures: new CallSignatures(),
     sessions: new StickySessions(clock, { shared: parts.sessionPlaces }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
+    holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
     targetOf: createTargetLookup({ clock, upstream }),
     isServable,

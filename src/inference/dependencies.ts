@@ -35,6 +35,8 @@ export interface InferenceDependencies {
   sessions: StickySessions;
   /** What the workspace and the key of a caller demand of every provider. */
   privacyOf(caller: LlmKeyCaller): Privacy;
+  /** Whether a workspace has credits for signing up that are held until something happens; absent where nobody has any. */
+  holdsBonus: ((workspaceId: string) => Promise<boolean>) | undefined;
   disconnect: DisconnectPolicy;
   /** Where a route's requests go, whole or streamed; the same object for the same route. */
   targetOf: TargetLookup;

@@ -48,7 +48,12 @@ function hold(execution: Execution, step: number, before: Refusal = "insufficien
   const { key, parent, workspace } = call.caller;
   const [first] = candidates;
   const bears = bearings[step];
-  if (first === undefined || bears === undefined || !bears(first)) throw refusal(before);
+  if (first === undefined || bears === undefined || !bears(first)) {
+    if (before !== "insufficient_balance" || deps.holdsBonus === undefined) throw refusal(before);
+    return deps.holdsBonus(workspace.id).then((isHeld) => {
+      throw isHeld ? bonusRefusal() : refusal(before);
+    });
+  }
   const borne = candidates.filter(bears);
   const expected = { inputTokens, ...call.asks };
   const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
@@ -76,6 +81,15 @@ const stallRefusal = (): GatewayError =>
     "service_unavailable",
     "The gateway's database takes no charges at the moment, so no provider was asked. Try again in a few seconds.",
     { retryAfterSeconds: 2 },
+  );
+
+/** What the contract calls a held sign-up bonus: credits are on their way, and the caller can do something for it. */
+const bonusRefusal = (): GatewayError =>
+  new GatewayError(
+    "insufficient_balance",
+    "There are no credits yet: those for signing up are held until the address is confirmed or the first top-up is made. GET /referrals"
+      + " tells which. Until then a model whose id ends in :free can be used.",
+    { metadata: { reason: "signup_bonus_pending" } },
   );
 
 function refusal(reason: Refusal): GatewayError {

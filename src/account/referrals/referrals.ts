@@ -86,6 +86,13 @@ export class Referrals {
     this.soon();
   }
 
+  /** Whether whoever owns a workspace came by a code and is yet to be given credits for it. */
+  async holdsFor(workspaceId: string): Promise<boolean> {
+    const referral = await this.store.bringing(workspaceId);
+    if (referral === undefined || referral.rewarded) return false;
+    return (referral.reward?.referredNano ?? this.settings.referredNano) > 0n;
+  }
+
   /** Gives what is due every minute from now on. */
   start(): void {
     this.timer = setInterval(() => {

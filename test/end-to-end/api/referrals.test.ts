@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
+import { acme } from "../../support/gateway.ts";
 import { startPayingGateway } from "../../support/stripe/paying-gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -21,6 +22,17 @@ const start = async (url: string | undefined, changes: Partial<AppSettings>): Pr
 const settled = async (): Promise<void> => scene?.gateway().app.referrals?.idle();
 const credits = async (browser: Browser): Promise<unknown> => at(await browser.json("GET", "/credits"), "monthly_balance");
 const codeOf = async (browser: Browser): Promise<string> => textAt(await browser.json("GET", "/referrals"), "code");
+
+/** Why somebody's request for a paid model is refused with 402. */
+async function refusedFor(browser: Browser): Promise<{ code: unknown; reason: unknown }> {
+  const key = textAt(await browser.json("POST", "/keys", { name: "first" }), "key");
+  const response = await scene!.gateway().post("/chat/completions", { model: "acme/large", messages: [{ role: "user", content: "Hi" }] }, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  expect(response.status).toBe(402);
+  const { error } = await response.json() as { error: { code: string; metadata: Record<string, unknown> } };
+  return { code: error.code, reason: error.metadata["reason"] };
+}
 
 /** Somebody who signs up with a code, and what came of it. */
 async function comes(email: string, code: string | undefined): Promise<{ browser: Browser; response: Response }> {
@@ -111,9 +123,14 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
 
   test("wait for the confirmed address where mail is sent", async () => {
     const mail = startMailServer();
-    const { owner, gateway } = await start(await freshUrl(), { referrals: atSignUp, mail: { url: mail.url, from: "noreply@example.com" } });
+    const { owner, gateway } = await start(await freshUrl(), {
+      referrals: atSignUp, mail: { url: mail.url, from: "noreply@example.com" }, providers: [acme("http://127.0.0.1:1")],
+    });
     const { browser } = await comes("fritz@example.com", await codeOf(owner));
     await gateway().app.people.recovery.idle();
+    expect(await refusedFor(browser)).toEqual({ code: "insufficient_balance", reason: "signup_bonus_pending" });
+    expect(await refusedFor((await comes("nobodys@example.com", undefined)).browser))
+      .toEqual({ code: "insufficient_balance", reason: undefined });
     expect([await credits(browser), at(await owner.json("GET", "/referrals"), "pending")]).toEqual([0, 1]);
     const link = mail.mails.filter(({ to }) => to === "fritz@example.com").map(linkIn)[0] ?? "";
     await scene!.stranger().ask("POST", "/api/auth/verify-email", { token: new URL(link).searchParams.get("token") });
