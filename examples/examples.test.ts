@@ -1,10 +1,19 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { startGateway, testLlmKey } from "../test/support/gateway.ts";
+import { startGateway, testLlmKey, testManagementKey } from "../test/support/gateway.ts";
 import opencode from "./opencode.json";
 
 const gateway = await startGateway({ sandbox: true });
 afterAll(() => gateway.stop());
+
+// Documents are parsed on the workspace's own key at a provider; any key does for the sandbox.
+beforeAll(async () => {
+  const saved = await fetch(`${gateway.baseUrl}/auth/byok`, {
+    method: "POST", headers: { authorization: `Bearer ${testManagementKey}` },
+    body: JSON.stringify({ provider_id: "sandbox", api_key: "any-key-at-all" }),
+  });
+  expect(saved.ok).toBe(true);
+});
 
 /** What an example prints; its exit code has to be 0. */
 async function outputOf(command: string[]): Promise<string> {
