@@ -1,5 +1,6 @@
 import { brand } from "../../platform/lib/brand.ts";
 import { hourMs, type Clock } from "../../platform/lib/clock.ts";
+import { withinTime } from "../../platform/lib/within-time.ts";
 import { NamedWindows } from "../limits/named-windows.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import type { Invitation } from "./invitations.ts";
@@ -66,10 +67,6 @@ export class InvitationMails {
       onMailError(error);
       return "failed" as const;
     });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<MailOutcome>((resolve) => {
-      timer = setTimeout(() => resolve("sending"), patienceMs);
-    });
-    return Promise.race([mail, late]).finally(() => clearTimeout(timer));
+    return withinTime(patienceMs, mail, "sending");
   }
 }

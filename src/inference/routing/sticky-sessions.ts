@@ -1,4 +1,5 @@
 import type { Clock } from "../../platform/lib/clock.ts";
+import { withinTime } from "../../platform/lib/within-time.ts";
 import type { Candidate } from "./candidate.ts";
 import type { Session, SessionPlace } from "./session.ts";
 
@@ -53,12 +54,7 @@ export class StickySessions {
   async recall(session: Session, requestedModel: string): Promise<void> {
     if (this.shared === undefined) return;
     const key = keyOf(session, requestedModel);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, this.recallMs, undefined);
-    });
-    const place = await Promise.race([this.shared.get(sharedKey(key)).catch(() => undefined), late]);
-    clearTimeout(timer);
+    const place = await withinTime(this.recallMs, this.shared.get(sharedKey(key)).catch(() => undefined), undefined);
     if (place !== undefined) this.remember(key, place);
   }
 

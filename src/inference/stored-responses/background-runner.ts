@@ -2,7 +2,7 @@ import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { FrameSource } from "../../platform/lib/frame-source.ts";
-import { succeedsWithin } from "../../platform/storage/within-time.ts";
+import { succeedsWithin } from "../../platform/lib/within-time.ts";
 import { ActiveJob, type RunBackground, type StopReason } from "./background-job.ts";
 import { EventFollower } from "./event-follower.ts";
 import type { JobStore } from "./job-store.ts";

@@ -4,7 +4,7 @@ import { Client, type QueryConfig } from "pg";
 import type { Clock } from "../../lib/clock.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
-import { succeedsWithin } from "../within-time.ts";
+import { succeedsWithin } from "../../lib/within-time.ts";
 import { endSession, lockHolder, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock } from "./gateway-lock.ts";
 import { failureKindOf, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";

@@ -6,7 +6,7 @@ import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../packed-unit.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
-import { succeedsWithin } from "../within-time.ts";
+import { succeedsWithin } from "../../lib/within-time.ts";
 import { CommitSession } from "./commit-session.ts";
 import { commitBatchesTable, type ColumnTypes } from "./commit-sql.ts";
 import { momentLockKey } from "./gateway-lock.ts";

@@ -6,7 +6,7 @@ import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../packed-unit.ts";
 import { DatabaseError, StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
-import { succeedsWithin } from "../within-time.ts";
+import { succeedsWithin } from "../../lib/within-time.ts";
 import { DatabaseWorker } from "./database-worker.ts";
 import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
