@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { SharedKeyUsage } from "../account/byok/shared-key-usage.ts";
-import { reloadProviderKeyUsage } from "../account/byok/provider-key-usage-store.ts";
+import { loadProviderKeyUsage } from "../account/byok/provider-key-usage-store.ts";
 import type { ChangeTables } from "../account/changes/change-store.ts";
 import { openSharedChanges } from "../account/changes/open-shared-changes.ts";
 import type { SharedChanges } from "../account/changes/shared-changes.ts";
@@ -132,7 +132,7 @@ export function shareKeyUsage(
     usage, clock, channel: shared.channel, nodeId: shared.nodeId,
     async reload() {
       await commits.flush();
-      await reloadProviderKeyUsage(database.withTables(), usage);
+      await loadProviderKeyUsage(database.withTables(), usage);
     },
     onError: (error) => logger.error({ err: error }, "what other gateways used of provider keys could not be read yet"),
   });

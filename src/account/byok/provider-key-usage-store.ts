@@ -13,22 +13,11 @@ export interface ProviderKeyUsageTables {
   };
 }
 
-/** Fills the windows of quotas anew as the database has them. */
-export async function reloadProviderKeyUsage(database: Kysely<ProviderKeyUsageTables>, usage: ProviderKeyUsage): Promise<void> {
-  const rows = await readRows(database);
-  usage.forgetUsed();
-  restoreRows(rows, usage);
-}
-
-/** Fills the windows of quotas from the database; they are written through the commit queue only. */
+/** Fills the windows of quotas as the database has them, and forgets what stood in them; they are written through the commit queue only. */
 export async function loadProviderKeyUsage(database: Kysely<ProviderKeyUsageTables>, usage: ProviderKeyUsage): Promise<void> {
-  restoreRows(await readRows(database), usage);
-}
-
-const readRows = (database: Kysely<ProviderKeyUsageTables>) =>
-  database.selectFrom("provider_key_hours").select(["key_id", "hour", "spend_nano", "pool_nano"]).orderBy("hour").execute();
-
-function restoreRows(rows: Awaited<ReturnType<typeof readRows>>, usage: ProviderKeyUsage): void {
+  const rows = await database.selectFrom("provider_key_hours").select(["key_id", "hour", "spend_nano", "pool_nano"])
+    .orderBy("hour").execute();
+  usage.forgetUsed();
   for (const row of rows) {
     usage.restore(row.key_id, { hour: row.hour, spendNano: BigInt(row.spend_nano), poolNano: BigInt(row.pool_nano) });
   }
