@@ -2,13 +2,14 @@ import { existsSync } from "node:fs";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
-import { exampleModel, hasRealProvider } from "./app/build-operations.ts";
+import { exampleModel } from "./app/build-operations.ts";
 import type { AppSettings } from "./app/app-settings.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
 import { listen } from "./http/listen.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
 import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
+import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
 import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import { balanceOf } from "./account/ledger/account-book.ts";
 import type { CatalogSources } from "./app/live-catalog.ts";
@@ -102,7 +103,7 @@ function startLines(app: App, shown: { url: string; firstSecret: string | undefi
   return announcement({
     ...shown,
     model: exampleModel(app.catalog()),
-    sandbox: app.sandbox === undefined ? undefined : hasRealProvider(app.catalog()) ? "beside" : "alone",
+    sandbox: app.sandbox === undefined ? undefined : hasPlatformCredential(app.catalog()) ? "beside" : "alone",
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });
 }

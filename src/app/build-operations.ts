@@ -5,7 +5,6 @@ import { docsPage } from "../http/docs-page.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { openApiDocument } from "../http/open-api.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { hasCredential } from "../inference/catalog/reachability.ts";
 import { isServable } from "../inference/upstream-targets.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
@@ -37,10 +36,6 @@ export function buildDocuments(settings: AppSettings, catalog: () => CatalogSnap
     docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
   };
 }
-
-/** Whether the platform has a credential for anybody who does more than simulate. */
-export const hasRealProvider = ({ providers }: CatalogSnapshot): boolean =>
-  [...providers.values()].some((provider) => provider.simulated !== true && hasCredential(provider));
 
 /** A model for examples: one that costs nothing if there is any, else any that can be served. */
 export function exampleModel(catalog: CatalogSnapshot): string {
