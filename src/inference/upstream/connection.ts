@@ -20,6 +20,8 @@ export interface WireRequest {
 export interface ExchangeListener {
   onHead(head: ResponseHead): void;
   onBody(bytes: Buffer, start: number, end: number): void;
+  /** All of the body that one reading of the socket had was told. */
+  onRead(): void;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
 }
@@ -208,6 +210,7 @@ export class Connection {
     this.responded = true;
     try {
       this.parser.push(bytes);
+      this.listener?.onRead();
     } catch (error) {
       this.fail(error instanceof UpstreamFailure
         ? error

@@ -50,9 +50,12 @@ interface Waiter<T> {
   reject(failure: UpstreamFailure): void;
 }
 
+/** What an exchange does with the connection that it has to itself. */
+export type ExchangeConnection = Pick<Connection, "send" | "pause" | "resume" | "destroy" | "noteKeepAlive" | "hasResponded">;
+
 /** What an exchange is made of. */
 export interface ExchangeOptions {
-  connection: Connection;
+  connection: ExchangeConnection;
   watch: DeadlineWatch;
   clock: Clock;
   timeouts: ExchangeTimeouts;
@@ -72,7 +75,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   /** Status of the answer; 0 until its head has come. */
   status = 0;
   headers = noHeaders;
-  private readonly connection: Connection;
+  private readonly connection: ExchangeConnection;
   private readonly watch: DeadlineWatch;
   private readonly clock: Clock;
   private readonly timeouts: ExchangeTimeouts;
@@ -185,26 +188,32 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     waiter?.resolve(encoding === undefined || encoding === "identity" ? this : decodedResponse(this, encoding));
   }
 
+  /**
+   * Chunks of a chunked body that came in one reading are one piece: each is moved up to the one before it, over the framing
+   * between them. A stream whose events come at once is then worked on at once, and not event by event.
+   */
   onBody(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
-    if (this.contentSeen && !this.endExpected) this.extendIdle();
-    const piece: Piece = { bytes, start, end };
-    if (this.pieceWaiter !== undefined) {
-      const waiter = this.pieceWaiter;
-      this.pieceWaiter = undefined;
-      waiter.resolve(piece);
+    this.queuedBytes += end - start;
+    const last = this.pieces.at(-1);
+    if (last?.bytes === bytes) {
+      if (last.end !== start) bytes.copyWithin(last.end, start, end);
+      last.end += end - start;
       return;
     }
-    this.pieces.push(piece);
-    this.queuedBytes += end - start;
-    if (this.queuedBytes > queuedBytesHigh) this.connection.pause();
+    if (this.contentSeen && !this.endExpected) this.extendIdle();
+    this.pieces.push({ bytes, start, end });
+  }
+
+  onRead(): void {
+    if (this.pieceWaiter !== undefined && this.pieces.length > 0) this.serveWaiter();
+    else if (this.queuedBytes > queuedBytesHigh) this.connection.pause();
   }
 
   onEnd(): void {
     this.ended = true;
     this.watch.remove(this);
-    this.pieceWaiter?.resolve(undefined);
-    this.pieceWaiter = undefined;
+    this.serveWaiter();
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -214,8 +223,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.headWaiter = undefined;
     if (waiter !== undefined && this.onStale !== undefined && this.isStale(failure)) waiter.resolve(this.onStale());
     else waiter?.reject(failure);
-    this.pieceWaiter?.reject(failure);
-    this.pieceWaiter = undefined;
+    this.serveWaiter();
   }
 
   onDeadline(): void {
@@ -241,13 +249,27 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     return this.pieces.length === 0 && this.failure === undefined && !this.ended;
   }
 
-  private nextPiece(): Promise<Piece | undefined> | Piece | undefined {
+  /** Gives whoever waits what is there: a piece, the end, or the failure. */
+  private serveWaiter(): void {
+    const waiter = this.pieceWaiter;
+    if (waiter === undefined) return;
+    this.pieceWaiter = undefined;
+    const piece = this.takePiece();
+    if (piece === undefined && this.failure !== undefined) waiter.reject(this.failure);
+    else waiter.resolve(piece);
+  }
+
+  private takePiece(): Piece | undefined {
     const piece = this.pieces.shift();
-    if (piece !== undefined) {
-      this.queuedBytes -= piece.end - piece.start;
-      if (this.queuedBytes < queuedBytesLow && !this.ended) this.connection.resume();
-      return piece;
-    }
+    if (piece === undefined) return undefined;
+    this.queuedBytes -= piece.end - piece.start;
+    if (this.queuedBytes < queuedBytesLow && !this.ended) this.connection.resume();
+    return piece;
+  }
+
+  private nextPiece(): Promise<Piece | undefined> | Piece | undefined {
+    const piece = this.takePiece();
+    if (piece !== undefined) return piece;
     if (this.failure !== undefined) return Promise.reject(this.failure);
     if (this.ended) return undefined;
     return new Promise((resolve, reject) => {

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { seeded } from "../../../test/support/seeded.ts";
+import { DeadlineWatch } from "./deadline-watch.ts";
+import { Exchange, type ExchangeConnection } from "./exchange.ts";
+import { ResponseParser } from "./response-parser.ts";
+import { UpstreamFailure } from "./upstream-failure.ts";
+
+const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const text = (piece: Uint8Array | undefined) => piece === undefined ? undefined : Buffer.from(piece).toString();
+
+/** An exchange whose socket is read by the test: `read` is one reading, `calls` what the connection was told. */
+async function underWay() {
+  const calls: string[] = [];
+  const connection: ExchangeConnection = {
+    send: () => undefined, pause: () => void calls.push("pause"), resume: () => void calls.push("resume"),
+    destroy: () => void calls.push("destroy"), noteKeepAlive: () => undefined, hasResponded: true,
+  };
+  const clock = new FakeClock();
+  const exchange = new Exchange({
+    connection, clock, watch: new DeadlineWatch(clock), timeouts: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 60_000 },
+    lifeline: { clientGone: false, heardClientLeave: false, attach: () => undefined, listen: () => undefined },
+  });
+  let ended = false;
+  const parser = new ResponseParser({
+    onHead: (told) => exchange.onHead(told),
+    onBody: (bytes, start, end) => exchange.onBody(bytes, start, end),
+    onEnd: () => {
+      ended = true;
+      exchange.onEnd();
+    },
+  });
+  const read = (bytes: string | Buffer) => {
+    parser.push(Buffer.from(bytes));
+    if (!ended) exchange.onRead();
+  };
+  const started = exchange.start({ text: "", byteLength: 0 });
+  read(head);
+  expect(await started as unknown).toBe(exchange);
+  return { exchange, calls, read };
+}
+
+/** Every piece up to the end. */
+async function pieces(exchange: Exchange): Promise<string[]> {
+  const all: string[] = [];
+  for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next()) all.push(String(text(piece)));
+  return all;
+}
+
+describe("what came in one reading is one piece", () => {
+  test("that waits for its reader", async () => {
+    const { exchange, read } = await underWay();
+    read(chunk("one ") + chunk("two ") + chunk("three"));
+    read(`${chunk("four ")}0\r\n\r\n`);
+    expect(await pieces(exchange)).toEqual(["one two three", "four "]);
+  });
+
+  test("that its reader waits for", async () => {
+    const { exchange, read } = await underWay();
+    const first = exchange.next();
+    read(chunk("one ") + chunk("two"));
+    expect(text(await first)).toBe("one two");
+    const second = exchange.next();
+    read(`${chunk("three ")}${chunk("four")}0\r\n\r\n`);
+    expect(text(await second)).toBe("three four");
+    expect(exchange.next()).toBeUndefined();
+  });
+
+  test("whose end is what a reading has alone", async () => {
+    const { exchange, read } = await underWay();
+    const waited = exchange.next();
+    read("0\r\n\r\n");
+    expect(await waited).toBeUndefined();
+  });
+
+  test("as a whole text, too", async () => {
+    const { exchange, read } = await underWay();
+    read(`${chunk('{"a":')}${chunk("1}")}0\r\n\r\n`);
+    expect(exchange.takeText(100)).toBe('{"a":1}');
+  });
+
+  test("however the bytes are cut", async () => {
+    const random = seeded(7);
+    for (let round = 0; round < 200; round += 1) {
+      const { exchange, read } = await underWay();
+      const texts = Array.from({ length: 1 + Math.floor(random() * 9) }, (_, index) => `${index}é${"x".repeat(Math.floor(random() * 40))};`);
+      const bytes = Buffer.from(`${texts.map(chunk).join("")}0\r\n\r\n`);
+      const cuts = Array.from({ length: 4 }, () => Math.floor(random() * bytes.length)).sort((one, other) => one - other);
+      const asked = random() < 0.5 ? exchange.next() : undefined;
+      [0, ...cuts].forEach((cut, index) => read(bytes.subarray(cut, cuts[index] ?? bytes.length)));
+      const first = asked === undefined ? [] : [await asked];
+      const rest: (Uint8Array | undefined)[] = [];
+      for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next()) rest.push(piece);
+      expect(Buffer.concat([...first, ...rest].filter((piece) => piece !== undefined)).toString()).toBe(texts.join(""));
+    }
+  });
+});
+
+test("a failure comes after what had come before it", async () => {
+  const { exchange, read } = await underWay();
+  const waited = exchange.next();
+  read(chunk("one"));
+  read(chunk("two"));
+  exchange.onFailure(new UpstreamFailure("connection_closed", "gone", { sent: true }));
+  expect([text(await waited), text(await exchange.next())]).toEqual(["one", "two"]);
+  await expect(exchange.next()).rejects.toMatchObject({ fault: "connection_closed" });
+});
+
+test("whoever waits hears of a failure", async () => {
+  const { exchange } = await underWay();
+  const waited = exchange.next();
+  exchange.onFailure(new UpstreamFailure("connection_closed", "gone", { sent: true }));
+  await expect(waited).rejects.toMatchObject({ fault: "connection_closed" });
+});
+
+test("the upstream waits while much is unread, and goes on once it was", async () => {
+  const { exchange, calls, read } = await underWay();
+  read(chunk("x".repeat(200_000)));
+  expect(calls).toEqual([]);
+  read(chunk("x".repeat(100_000)));
+  expect(calls).toEqual(["pause"]);
+  await exchange.next();
+  expect(calls).toEqual(["pause"]);
+  await exchange.next();
+  expect(calls).toEqual(["pause", "resume"]);
+});
