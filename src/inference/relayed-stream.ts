@@ -119,6 +119,14 @@ export class RelayedStream implements FrameSource {
     return frames;
   }
 
+  ready(): string | undefined {
+    return this.pulled !== undefined || this.pending === "" || this.clientGone ? undefined : this.take();
+  }
+
+  get isOver(): boolean {
+    return this.clientGone || (this.ended && this.pending === "" && this.pulled === undefined);
+  }
+
   /** The client has left. */
   cancel(): void {
     if (this.clientGone) return;

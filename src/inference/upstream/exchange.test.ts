@@ -84,7 +84,8 @@ describe("what came in one reading is one piece", () => {
     const random = seeded(7);
     for (let round = 0; round < 200; round += 1) {
       const { exchange, read } = await underWay();
-      const texts = Array.from({ length: 1 + Math.floor(random() * 9) }, (_, index) => `${index}é${"x".repeat(Math.floor(random() * 40))};`);
+      const upTo = (count: number): number => Math.floor(random() * count);
+      const texts = Array.from({ length: 1 + upTo(9) }, (_, index) => `${index}é${"x".repeat(upTo(40))};`);
       const bytes = Buffer.from(`${texts.map(chunk).join("")}0\r\n\r\n`);
       const cuts = Array.from({ length: 4 }, () => Math.floor(random() * bytes.length)).sort((one, other) => one - other);
       const asked = random() < 0.5 ? exchange.next() : undefined;
