@@ -16,7 +16,7 @@ test("only another provider's block is foreign", () => {
   expect(isForeignReasoning({}, "a")).toBe(false);
 });
 
-test("thinking is off by either form, and an effort outranks the switch", () => {
+test("thinking is off by either form, and the switch outranks an effort (contract: reasoning rules 1 and 2)", () => {
   const requests = [undefined, {}, { effort: "low", enabled: false }, { effort: "none" }, { enabled: false }, { enabled: true }];
-  expect(requests.map(isReasoningDisabled)).toEqual([false, false, false, true, true, false]);
+  expect(requests.map(isReasoningDisabled)).toEqual([false, false, true, true, true, false]);
 });

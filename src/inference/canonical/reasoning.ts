@@ -72,6 +72,6 @@ export const isForeignReasoning = (part: { provenance?: Provenance }, providerId
 export const isSealedReasoning = ({ signature, encrypted, provenance }: ReasoningPart): boolean =>
   encrypted !== undefined || (signature !== undefined && (signature !== "" || provenance !== undefined));
 
-/** True when the request turns thinking off, by whichever of its two forms. */
+/** True when the request turns thinking off, by whichever of its two forms; whoever switches it off has said how much. */
 export const isReasoningDisabled = (reasoning: ReasoningRequest | undefined): boolean =>
-  reasoning !== undefined && (reasoning.effort === "none" || (reasoning.effort === undefined && reasoning.enabled === false));
+  reasoning !== undefined && (reasoning.effort === "none" || reasoning.enabled === false);

@@ -7,10 +7,11 @@ const effortOfBudget = [
   { upToTokens: 16_384, effort: "high" },
 ];
 
-/** Thinking as one effort name: on without an effort is `high`, and off is `none`, as the contract has it. */
+/** Thinking as one effort name: on without an effort is `high`, and off is `none` beside any effort, as the contract has it. */
 export function flatEffort({ effort, enabled, budgetTokens }: ReasoningRequest): string | undefined {
+  if (enabled === false) return "none";
   if (effort !== undefined) return effort;
-  if (enabled !== undefined) return enabled ? "high" : "none";
+  if (enabled === true) return "high";
   if (budgetTokens === undefined) return undefined;
   return effortOfBudget.find(({ upToTokens }) => budgetTokens <= upToTokens)?.effort ?? "xhigh";
 }

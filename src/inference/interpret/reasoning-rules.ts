@@ -24,7 +24,7 @@ export function reasoningFor(
 
 /** Rule 2. Adaptive thinking names no effort, so that the model keeps its own. */
 function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): ReasoningRequest {
-  if (reasoning.effort !== undefined) return reasoning;
   if (reasoning.enabled === false) return { ...reasoning, effort: "none" };
+  if (reasoning.effort !== undefined) return reasoning;
   return budgetTokens === undefined ? reasoning : { ...reasoning, effort: "high" };
 }

@@ -36,6 +36,7 @@ describe("effort", () => {
     ["thinking", { thinking: { type: "enabled", budget_tokens: 1 } }, "high"],
     ["thinking that adapts", { thinking: { type: "adaptive" } }, undefined],
     ["no thinking", { thinking: { type: "disabled" } }, "none"],
+    ["no thinking beside an effort", { thinking: { type: "disabled" }, output_config: { effort: "high" } }, "none"],
     ["nonsense", { reasoning_effort: 3, reasoning: "much", thinking: null }, undefined],
   ])("%s", (_, body, expected) => {
     expect(needsOf(body).effort).toBe(expected as never);

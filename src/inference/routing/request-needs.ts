@@ -39,11 +39,11 @@ const member = (value: unknown, name: string): unknown =>
 /** Effort as a flat word, from whichever member a dialect has for it (contract: "Reasoning rules" 1 and 2). */
 function effortOf(body: Body): string | undefined {
   const { reasoning, thinking } = body;
-  if (member(reasoning, "enabled") === false) return "none";
+  const kind = member(thinking, "type");
+  if (kind === "disabled" || member(reasoning, "enabled") === false) return "none";
   const written = body["reasoning_effort"] ?? member(reasoning, "effort") ?? member(body["output_config"], "effort");
   if (typeof written === "string") return written.toLowerCase();
-  const kind = member(thinking, "type");
-  return kind === "disabled" ? "none" : kind === "enabled" ? "high" : undefined;
+  return kind === "enabled" ? "high" : undefined;
 }
 
 /** Reads what a request needs from its body, in whichever client dialect it is. */

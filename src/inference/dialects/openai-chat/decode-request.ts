@@ -57,10 +57,12 @@ function decodeStop(body: RequestFields): readonly string[] | undefined {
 /** Flat `reasoning_effort`, or OpenRouter's `reasoning` object; the flat one wins. */
 function decodeReasoningRequest(body: RequestFields): ReasoningRequest {
   const nested = body.nested("reasoning");
+  const flat = body.string("reasoning_effort");
+  const enabled = nested?.boolean("enabled");
   return withoutUndefined<ReasoningRequest>({
-    effort: body.string("reasoning_effort") ?? nested?.string("effort"),
+    effort: flat ?? nested?.string("effort"),
     budgetTokens: nested?.number("max_tokens"),
-    enabled: nested?.boolean("enabled"),
+    enabled: flat === undefined ? enabled : undefined,
     summary: nested?.string("summary"),
     exclude: nested?.boolean("exclude"),
   });

@@ -88,7 +88,8 @@ function encodeReasoningRequest(state: EncodeState): JsonObject {
   if (reasoning === undefined) return {};
   if (reasoning.display !== undefined) state.lose("reasoning.display", "chat has no such field");
   if (quirks.reasoningObject === true) {
-    const { effort, budgetTokens, enabled, exclude } = reasoning;
+    const { budgetTokens, enabled, exclude } = reasoning;
+    const effort = enabled === false ? undefined : reasoning.effort;
     // OpenRouter refuses an effort and a budget together.
     const budget = effort === undefined ? budgetTokens : undefined;
     return { reasoning: withoutUndefined<JsonObject>({ effort, max_tokens: budget, enabled, exclude, summary: reasoning.summary }) };

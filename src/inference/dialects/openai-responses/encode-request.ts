@@ -81,10 +81,10 @@ function encodeBounds(state: EncodeState): JsonObject {
 function encodeReasoning(state: EncodeState): JsonObject | undefined {
   const { request: { reasoning }, sameDialect } = state;
   if (reasoning === undefined) return undefined;
-  const { effort, budgetTokens, summary, display } = reasoning;
+  const { budgetTokens, summary, display } = reasoning;
   if (budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "Responses states an effort instead");
   const fields = withoutUndefined<JsonObject>({
-    effort: effort ?? flatEffort(reasoning),
+    effort: flatEffort(reasoning),
     summary: summary ?? (!sameDialect && display === "summarized" ? "auto" : undefined),
     ...state.at("reasoning").extensionFields(reasoning.extensions),
   });

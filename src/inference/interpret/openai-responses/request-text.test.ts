@@ -23,6 +23,10 @@ describe("a request to a provider of the same dialect", () => {
 
   test("says by an effort what the gateway's own words say", () => {
     expect(sent({ model: "m", input: "", reasoning: { enabled: false, max_tokens: 5 } }).reasoning).toEqual({ effort: "none" });
+    expect(sent({ model: "m", input: "", reasoning: { enabled: false, effort: "high" } }).reasoning).toEqual({ effort: "none" });
+    expect(sent({ model: "m", input: "", reasoning: { max_tokens: 2_000, summary: "auto" } }).reasoning)
+      .toEqual({ effort: "medium", summary: "auto" });
+    expect(sent({ model: "m", input: "", reasoning: { enabled: true, max_tokens: 2_000 } }).reasoning).toEqual({});
     expect(
       sent({ model: "m", input: "", reasoning: { effort: "high", summary: "auto", exclude: true } }).reasoning,
     ).toEqual({ effort: "high" });

@@ -1,5 +1,6 @@
 import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
 import type { Loss } from "../../canonical/loss.ts";
+import { flatEffort } from "../../dialects/flat-effort.ts";
 import { includedSeals } from "../../dialects/openai-responses/decode-request.ts";
 import { responsesGatewayFields, responsesLifecycleFields } from "../../dialects/openai-responses/request-schema.ts";
 import { clampEffort } from "../clamp-effort.ts";
@@ -42,10 +43,17 @@ function editReasoning(
   if (!reasoning || member === undefined) return;
   const inner: Edits = new Map(ownMembers.filter((name) => name in reasoning).map((name) => [name, undefined]));
   if (reasoning.exclude === true && "summary" in reasoning) inner.set("summary", undefined);
-  const asked = typeof reasoning.effort === "string" ? reasoning.effort : reasoning.enabled === false ? "none" : undefined;
+  const asked = askedEffort(reasoning);
   const effort = asked === undefined ? undefined : clampEffort(asked, declared);
   if (asked !== undefined && effort !== reasoning.effort) inner.set("effort", effort === undefined ? undefined : JSON.stringify(effort));
   if (inner.size > 0) edits.set("reasoning", editMembers(text.slice(member.valueStart, member.valueEnd), inner));
+}
+
+/** The effort that stands in the caller's words, or that its switch or its budget stands for; thinking that is merely on has none. */
+function askedEffort({ effort, enabled, max_tokens: budget }: Readonly<Record<string, unknown>>): string | undefined {
+  if (enabled === false) return "none";
+  if (typeof effort === "string") return effort;
+  return typeof budget === "number" && enabled !== true ? flatEffort({ budgetTokens: budget }) : undefined;
 }
 
 /** Without storage a thought comes back only as ciphertext, which has to be asked for. */
