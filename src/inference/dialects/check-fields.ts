@@ -1,3 +1,4 @@
+import { isLongerThan } from "../../platform/lib/characters.ts";
 import { badRequest } from "./request-fields.ts";
 
 /** A request's body, or an object in it. */
@@ -26,11 +27,24 @@ export function checkNumber(body: Fields, { key, low, high }: Range): void {
   throw badRequest(key, `must be a number from ${low} to ${high}; leave it out for the default.`);
 }
 
+const kindProblems = {
+  boolean: "must be true or false.",
+  string: "must be a string.",
+  number: "must be a number; leave it out for the model's default.",
+};
+
+/** A field and its kind; `path` names it in errors where it stands in an object of the body. */
+export interface Kind {
+  key: string;
+  kind: keyof typeof kindProblems;
+  path?: string;
+}
+
 /** Refuses a field that is neither absent nor of its kind. */
-export function checkKind(body: Fields, { key, kind }: { key: string; kind: "boolean" | "string" }): void {
+export function checkKind(body: Fields, { key, kind, path = key }: Kind): void {
   const value = body[key];
   if (isAbsent(value) || typeof value === kind) return;
-  throw badRequest(key, kind === "boolean" ? "must be true or false." : "must be a string.");
+  throw badRequest(path, kindProblems[kind]);
 }
 
 /** Refuses a field that is neither absent nor an object. */
@@ -40,11 +54,24 @@ export function checkObject(body: Fields, key: string): void {
   throw badRequest(key, "must be an object; leave it out if you have none.");
 }
 
+const reasoningKinds: readonly Kind[] = [
+  { key: "effort", kind: "string", path: "reasoning.effort" },
+  { key: "enabled", kind: "boolean", path: "reasoning.enabled" },
+  { key: "max_tokens", kind: "number", path: "reasoning.max_tokens" },
+];
+
+/** Refuses a `reasoning` object of OpenAI's dialects that cannot be understood; every route is told of it in words of its own. */
+export function checkReasoning(body: Fields): void {
+  checkObject(body, "reasoning");
+  const { reasoning } = body;
+  if (isObject(reasoning)) for (const kind of reasoningKinds) checkKind(reasoning, kind);
+}
+
 /** Checks what routing reads of a request, which is the same in every client dialect. */
 export function checkRouting(body: Fields): void {
   checkKind(body, { key: "session_id", kind: "string" });
   const { session_id: sessionId, models } = body;
-  if (typeof sessionId === "string" && sessionId.length > maxSessionIdLength) {
+  if (typeof sessionId === "string" && isLongerThan(sessionId, maxSessionIdLength)) {
     throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
   }
   if (!isAbsent(models)) {

@@ -16,7 +16,7 @@ export function checkPreferences(value: unknown): ProviderPreferences {
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const { path, message } = issue === undefined ? { path: [], message: "not valid" } : problemOf(issue);
-  const param = ["provider", ...path.map(String)].join(".");
+  const param = `provider${path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("")}`;
   throw new GatewayError("bad_request", `${param}: ${message}`, { param });
 }
 

@@ -1,3 +1,4 @@
+import { isLongerThan } from "../../platform/lib/characters.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 
 /** Members of a JSON object that nobody has checked. */
@@ -72,7 +73,7 @@ export class FieldReader {
   /** Refuses a `session_id` that is no text or too long. */
   checkSession(): void {
     const session = this.optionalText("session_id");
-    if (session !== undefined && session.length > sessionIdLengthMax) {
+    if (session !== undefined && isLongerThan(session, sessionIdLengthMax)) {
       throw this.refusal("session_id", `may have at most ${sessionIdLengthMax} characters.`);
     }
   }

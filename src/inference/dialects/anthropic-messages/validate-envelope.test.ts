@@ -23,6 +23,8 @@ const refused: [param: string, changes: Record<string, unknown>][] = [
   ["max_tokens", { max_tokens: undefined }], ["max_tokens", { max_tokens: null }], ["max_tokens", { max_tokens: 1.5 }],
   ["max_tokens", { max_tokens: -1 }], ["max_tokens", { max_tokens: "9" }],
   ["system", { system: {} }], ["tools", { tools: {} }], ["tools[0]", { tools: ["f"] }],
+  ["tools[0].name", { tools: [{}] }], ["tools[0].name", { tools: [{ type: "custom", name: "" }] }],
+  ["tools[1].input_schema", { tools: [{ name: "f" }, { name: "g", input_schema: "x" }] }], ["top_k", { top_k: "5" }],
   ["tool_choice", { tool_choice: "auto" }], ["temperature", { temperature: 1.1 }], ["top_p", { top_p: -0.1 }],
   ["stream", { stream: "yes" }], ["thinking", { thinking: true }], ["thinking", { thinking: {} }], ["output_config", { output_config: [] }],
   ["metadata", { metadata: "m" }], ["stop_sequences", { stop_sequences: [1] }],

@@ -1,9 +1,10 @@
 import { checkKind, checkNumber, checkObject, checkRouting, isObject, type Fields } from "../check-fields.ts";
+import { checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
 
 /**
- * Checks the fields of a Messages request that the gateway or its routing reads, without looking into
- * blocks, tool schemas or unknown fields; those survive. Null means absent, except for the required
+ * Checks the fields of a Messages request that the gateway or its routing reads, and that tools can be called, without
+ * looking into blocks, tool schemas or unknown fields; those survive. Null means absent, except for the required
  * fields. Throws GatewayError `bad_request` whose `param` names the field.
  */
 export function validateMessagesEnvelope(body: Fields): void {
@@ -52,17 +53,25 @@ function checkPrompt(body: Fields): void {
   }
   if (tools !== undefined && tools !== null) {
     if (!Array.isArray(tools)) throw badRequest("tools", "must be an array of tools.");
-    const wrong = tools.findIndex((tool) => !isObject(tool));
-    if (wrong >= 0) throw badRequest(`tools[${wrong}]`, "must be an object with a name and an input_schema, or with a dated type.");
+    tools.forEach(checkTool);
   }
   if (choice !== undefined && choice !== null && !(isObject(choice) && typeof choice.type === "string")) {
     throw badRequest("tool_choice", "must be an object with a type: auto, any, tool or none.");
   }
 }
 
+/** A tool of the caller's has at most the type `custom`; all others are run by the provider and are its own. */
+function checkTool(tool: unknown, index: number): void {
+  if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a name and an input_schema, or with a dated type.");
+  const { type } = tool;
+  if (type !== undefined && type !== null && type !== "custom") return;
+  checkDefinition(tool, { path: () => `tools[${index}]`, schema: "input_schema" });
+}
+
 function checkAnswer(body: Fields): void {
   checkNumber(body, { key: "temperature", low: 0, high: 1 });
   checkNumber(body, { key: "top_p", low: 0, high: 1 });
+  checkKind(body, { key: "top_k", kind: "number" });
   checkKind(body, { key: "stream", kind: "boolean" });
   checkTyped(body, "thinking");
   checkObject(body, "output_config");

@@ -92,7 +92,7 @@ describe("validateChatEnvelope accepts", () => {
     ["null content", message({ role: "assistant", content: null })],
     ["every role", { messages: ["developer", "system", "user", "assistant", "tool", "function"].map((role) => ({ role, content: [] })) }],
     ["stop as text and as list", { stop: ["a", "b", "c", "d"] }],
-    ["tools of any type", { tools: [{ type: "function" }, { type: "web_search" }], tool_choice: "auto" }],
+    ["tools of any type", { tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }], tool_choice: "auto" }],
     ["unknown fields", { x_foo: { deep: [1] } }],
     ["an effort of the model's own", { reasoning_effort: "ludicrous" }],
   ];

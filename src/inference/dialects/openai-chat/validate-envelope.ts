@@ -1,9 +1,12 @@
-import { checkKind, checkNumber, checkObject, checkRouting, isObject, type Fields, type Range } from "../check-fields.ts";
+import {
+  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, isObject, type Fields, type Kind, type Range,
+} from "../check-fields.ts";
+import { checkChoice, checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
 
 /**
- * Checks the fields of a chat request that the gateway or its routing reads, without looking into
- * content parts, tool schemas or unknown fields: it runs on every request and stays below two
+ * Checks the fields of a chat request that the gateway or its routing reads, and that tools can be called, without looking
+ * into content parts, tool schemas or unknown fields: it runs on every request and stays below two
  * microseconds for a usual one. Null means absent, except for `model` and `messages`. Throws
  * GatewayError `bad_request` whose `param` names the field.
  */
@@ -63,10 +66,17 @@ const integerRanges: readonly Range[] = [
   { key: "top_logprobs", low: 0, high: 20 },
 ];
 
+const kinds: readonly Kind[] = [
+  { key: "logprobs", kind: "boolean" }, { key: "parallel_tool_calls", kind: "boolean" },
+  { key: "top_k", kind: "number" }, { key: "min_p", kind: "number" }, { key: "top_a", kind: "number" },
+  { key: "repetition_penalty", kind: "number" },
+];
+
 function checkSampling(body: Fields): void {
   for (const range of numberRanges) checkNumber(body, range);
   for (const range of integerRanges) checkInteger(body, range);
-  checkKind(body, { key: "logprobs", kind: "boolean" });
+  for (const kind of kinds) checkKind(body, kind);
+  checkObject(body, "logit_bias");
   checkStop(body.stop);
 }
 
@@ -84,16 +94,19 @@ function checkTools(body: Fields): void {
     if (!Array.isArray(tools)) throw badRequest(
       "tools", "must be an array of tools such as {\"type\": \"function\", \"function\": {...}}.",
     );
-    for (let index = 0; index < tools.length; index += 1) {
-      const tool: unknown = tools[index];
-      if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a type.");
-      if (typeof tool.type !== "string") throw badRequest(`tools[${index}].type`, "is required, for example \"function\".");
-    }
+    for (let index = 0; index < tools.length; index += 1) checkTool(tools[index], index);
   }
-  const choice = body.tool_choice;
-  if (choice !== undefined && choice !== null && typeof choice !== "string" && !isObject(choice)) {
-    throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
-  }
+  checkChoice(body.tool_choice);
+}
+
+function checkTool(tool: unknown, index: number): void {
+  if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a type.");
+  const { type } = tool;
+  if (typeof type !== "string") throw badRequest(`tools[${index}].type`, "is required, for example \"function\".");
+  if (type !== "function" && type !== "custom") return;
+  const definition = tool[type];
+  if (!isObject(definition)) throw badRequest(`tools[${index}].${type}`, "is required: the tool's name and what it takes.");
+  checkDefinition(definition, { path: () => `tools[${index}].${type}`, schema: "parameters" });
 }
 
 function checkOutput(body: Fields): void {
@@ -103,10 +116,14 @@ function checkOutput(body: Fields): void {
   }
   checkKind(body, { key: "stream", kind: "boolean" });
   checkObject(body, "stream_options");
+  if (isObject(body.stream_options)) checkKind(body.stream_options, includeUsage);
   checkObject(body, "metadata");
   checkKind(body, { key: "user", kind: "string" });
   checkKind(body, { key: "reasoning_effort", kind: "string" });
+  checkReasoning(body);
 }
+
+const includeUsage: Kind = { key: "include_usage", kind: "boolean", path: "stream_options.include_usage" };
 
 function checkInteger(body: Fields, { key, low, high }: Range): void {
   const value = body[key];

@@ -1,9 +1,12 @@
-import { checkKind, checkNumber, checkObject, checkRouting, isAbsent, isObject, type Fields, type Range } from "../check-fields.ts";
+import {
+  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, isAbsent, isObject, type Fields, type Range,
+} from "../check-fields.ts";
+import { checkChoice, checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
 
 /**
- * Checks the fields of a Responses request that the gateway or its routing reads, without looking into
- * content parts, tool schemas or unknown fields. Null means absent, except for `model` and `input`.
+ * Checks the fields of a Responses request that the gateway or its routing reads, and that tools can be called, without
+ * looking into content parts, tool schemas or unknown fields. Null means absent, except for `model` and `input`.
  * Throws GatewayError `bad_request` whose `param` names the field.
  */
 export function validateResponsesEnvelope(body: Fields): void {
@@ -51,21 +54,31 @@ function checkNumbers(body: Fields): void {
 function checkTools({ tools, tool_choice: choice }: Fields): void {
   if (!isAbsent(tools)) {
     if (!Array.isArray(tools)) throw badRequest("tools", "must be an array of tools such as {\"type\": \"function\", \"name\": \"...\"}.");
-    const wrong = tools.findIndex((tool) => !isObject(tool) || typeof tool.type !== "string");
-    if (wrong >= 0) throw badRequest(`tools[${wrong}]`, "must be an object with a type, for example \"function\".");
+    tools.forEach(checkTool);
   }
-  if (isAbsent(choice) || typeof choice === "string" || isObject(choice)) return;
-  throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+  checkChoice(choice);
+}
+
+function checkTool(tool: unknown, index: number): void {
+  if (!isObject(tool) || typeof tool.type !== "string") {
+    throw badRequest(`tools[${index}]`, "must be an object with a type, for example \"function\".");
+  }
+  const { type } = tool;
+  if (type === "function" || type === "custom") checkDefinition(tool, { path: () => `tools[${index}]`, schema: "parameters" });
 }
 
 const strings = ["instructions", "previous_response_id", "user"];
 const booleans = ["stream", "store", "background", "parallel_tool_calls"];
-const objects = ["reasoning", "text", "metadata", "stream_options"];
+const objects = ["text", "metadata", "stream_options"];
 
 function checkMembers(body: Fields): void {
   for (const key of strings) checkKind(body, { key, kind: "string" });
   for (const key of booleans) checkKind(body, { key, kind: "boolean" });
   for (const key of objects) checkObject(body, key);
+  checkReasoning(body);
+  const { modalities } = body;
+  if (isAbsent(modalities) || (Array.isArray(modalities) && modalities.every((entry) => typeof entry === "string"))) return;
+  throw badRequest("modalities", "must be an array of strings.");
 }
 
 /** Conversations would live at the provider, where every caller of the gateway is the same one. */
