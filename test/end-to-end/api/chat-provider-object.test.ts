@@ -40,7 +40,7 @@ const offers = {
       pricing: { prompt: "3", completion: "3" },
       quantization: "bf16",
       context_length: 128_000,
-      supported_parameters: ["tools", "temperature", "seed"],
+      supported_parameters: ["tools", "temperature", "seed", "max_tokens", "reasoning_effort"],
     },
   },
 };
@@ -128,6 +128,8 @@ const rows: readonly [
   [byPrice, { require_params: ["seed"] }, ["middle", "solid"]],
   [{ ...byPrice, require_parameters: true }, { seed: 1 }, ["middle", "solid"]],
   [{ ...byPrice, require_parameters: true }, {}, all],
+  [{ ...byPrice, require_parameters: true }, { max_completion_tokens: 10 }, ["middle", "solid"]],
+  [{ ...byPrice, require_params: ["reasoning"] }, {}, ["middle", "solid"]],
   [byPrice, { seed: 1 }, all],
   [byPrice, { tools }, ["middle", "solid"]],
   [byPrice, { tool_choice: "auto" }, ["middle", "solid"]],
