@@ -1,5 +1,5 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
-import { GatewayError, type ErrorCode } from "../platform/lib/errors.ts";
+import { errorCatalog, GatewayError, type ErrorCode } from "../platform/lib/errors.ts";
 import type { LeftOut } from "./routing/candidate.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 
@@ -48,6 +48,10 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
   return same && last !== "upstream_error" && last !== "bad_gateway" ? last : "upstream_exhausted";
 }
 
+/** Whether the same request may succeed later: never where the code says no, the account has to be mended, or all have been asked. */
+const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
+  errorCatalog[code].retry && failover && code !== "upstream_exhausted" && reason !== "credential_error";
+
 /** What the caller is told when the last attempt has failed: who refused, with which words, every attempt, and who was not asked. */
 export function errorOfAttempts(attempts: readonly FailedAttempt[], heldBack: readonly LeftOut[] = []): GatewayError {
   const last = attempts.at(-1);
@@ -58,7 +62,7 @@ export function errorOfAttempts(attempts: readonly FailedAttempt[], heldBack: re
   const reason = failure.upstreamMessage ?? failure.observation;
   return new GatewayError(code, reason === null ? `${message}.` : `${message}: ${reason}`, {
     fault: "upstream",
-    retry: code !== "upstream_exhausted" && failure.failover && failure.reason !== "credential_error" && failure.reason !== "model_unavailable",
+    retry: mayRetry(code, failure),
     ...(failure.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failure.retryAfterSeconds }),
     metadata: {
       upstream_backend: record.provider,

@@ -68,6 +68,18 @@ export function modelFor(
   return resolved;
 }
 
+/** A fallback model that may be asked for here; what is wrong with it is told by its place in `models`. */
+function fallbackFor(deps: PlanDependencies, { id, call }: { id: string; call: InferenceCall }): ResolvedModel {
+  const { body, caller, assertServes } = call;
+  try {
+    return modelFor(deps, { id, caller, assertServes });
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const param = `models[${(body["models"] as string[]).indexOf(id)}]`;
+    throw new GatewayError(error.code, error.message, { param, metadata: error.metadata });
+  }
+}
+
 /** A plan with everything that led to it, whether or not anybody is left to serve. */
 export interface PlanTrail extends RoutePlan {
   /** Ids as they were asked for, in order. */
@@ -95,7 +107,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
   const { caller, assertServes } = call;
   const ids = modelIdsOf(body);
-  const resolved = ids.map((id) => modelFor(deps, { id, caller, assertServes }));
+  const resolved = ids.map((id, place) => (place === 0 ? modelFor(deps, { id, caller, assertServes }) : fallbackFor(deps, { id, call })));
   const first = resolved[0];
   const written = withPrivacy(providerFilter({
     provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, suffixMinContext: first?.minContext,

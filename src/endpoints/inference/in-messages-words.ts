@@ -24,5 +24,5 @@ export function inMessagesWords(
   const ids = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])].map(String);
   if (ids.every((id) => findModel(catalog, id) !== undefined)) return thrown;
   const code = ids.some((id) => isOfStranger(catalog, id)) ? "unknown_provider" : "no_upstream";
-  return new GatewayError(code, thrown.message, { param: "model", metadata: thrown.metadata });
+  return new GatewayError(code, thrown.message, { param: thrown.param ?? "model", metadata: thrown.metadata });
 }

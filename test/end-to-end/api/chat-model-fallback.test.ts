@@ -132,6 +132,15 @@ test("streamed without usage from upstream: the headers tell it", async () => {
   await response.text();
 });
 
+test("a fallback model that nobody knows is named by its place", async () => {
+  const error = await errorOf(await send({ models: ["acme/second", "acme/nobody-knows"] }));
+  expect(error).toMatchObject({ status: 404, code: "model_unavailable", param: "models[1]" });
+  const messages = await gateway.post("/messages", {
+    model: "acme/first", models: ["acme/nobody-knows"], max_tokens: 9, messages: [{ role: "user", content: "Hi" }],
+  });
+  expect(await messages.json()).toMatchObject({ error: { code: "no_upstream", param: "models[0]" } });
+});
+
 test("all models fail: 502 with every attempt, and no advice to retry", async () => {
   upstream.enqueue(failed(500), failed(429));
   const error = await errorOf(await send());
