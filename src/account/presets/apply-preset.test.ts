@@ -136,6 +136,7 @@ describe("the request's own values win", () => {
     const own = { tools: [{ type: "function", function: { name: "own" } }] };
     expect(changed("openai-chat", { tools: [look], tool_choice: "required" }, own)).toEqual({ tool_choice: "required" });
     expect(changed("openai-chat", { tools: [look], tool_choice: { type: "function", function: { name: "look" } } }, own)).toEqual({});
+    expect(changed("openai-chat", { tools: [look], tool_choice: "required" }, { tools: [] })).toEqual({});
   });
 
   test("options of a stream are for streams", () => {

@@ -34,8 +34,9 @@ export function saysEffort(reasoning: unknown): boolean {
 export function presetTools({ tools, tool_choice: choice }: PresetConfig, body: JsonFields): Pick<PresetConfig, "tools" | "tool_choice"> {
   const ownTools = !isAbsent(body["tools"]);
   const taken = ownTools ? undefined : tools;
-  // A choice that names a tool of the preset means nothing to the request's own tools.
-  const fits = taken !== undefined || (ownTools && typeof choice === "string");
+  const hasOwn = Array.isArray(body["tools"]) && body["tools"].length > 0;
+  // A choice that names a tool of the preset means nothing to the request's own tools, and providers refuse one without any.
+  const fits = taken !== undefined || (hasOwn && typeof choice === "string");
   return { ...(taken === undefined ? {} : { tools: taken }), ...(fits && choice !== undefined ? { tool_choice: choice } : {}) };
 }
 
