@@ -6,7 +6,7 @@ import { exampleModel } from "./app/build-operations.ts";
 import type { AppSettings } from "./app/app-settings.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
-import { listen } from "./http/listen.ts";
+import { HttpServer } from "./http/server/http-server.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
 import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
 import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
@@ -86,7 +86,9 @@ async function start(): Promise<void> {
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
   const app = await createApp(appSettings(configuration, publicUrl), { logger, metrics, tracing });
   const { host, port } = configuration.server;
-  const server = listenAt({ host, port }, () => listen({ host, port, ...app }));
+  const server = listenAt({ host, port }, () => new HttpServer({
+    host, port, ...app, onError: (error) => logger.error({ err: error }, "an answer could not be written"),
+  }));
   listeningUrl = `http://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));

@@ -20,7 +20,7 @@ export function compileApp(
   return compileRoutes({
     ...parts, endpoints,
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
-    clientAddress: (request, server) => addressOf(request, server.requestIP(request)?.address ?? ""),
+    clientAddress: (request) => addressOf(request, request.peerAddress),
     onError: observeErrors(tools),
     onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
     ...observeRequests(tools.metrics),

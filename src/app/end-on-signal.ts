@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Server } from "bun";
 import type { App } from "./app.ts";
-import { announceClosing } from "../http/announce-closing.ts";
+import type { HttpServer } from "../http/server/http-server.ts";
 import { systemClock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
@@ -18,7 +17,7 @@ const sameSignalMs = 200;
 const lastSettlementsMs = 2_000;
 
 /** Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on the second without waiting. */
-export function endOnSignal(app: App, { server, logger }: { server: Server<undefined>; logger: Logger }): void {
+export function endOnSignal(app: App, { server, logger }: { server: HttpServer; logger: Logger }): void {
   const impatience = new AbortController();
   let firstMs: number | undefined;
   const onSignal = (): void => {
@@ -44,11 +43,11 @@ export function endOnSignal(app: App, { server, logger }: { server: Server<undef
  */
 async function drain(
   app: App,
-  { server, logger, impatience }: { server: Server<undefined>; logger: Logger; impatience: AbortController },
+  { server, logger, impatience }: { server: HttpServer; logger: Logger; impatience: AbortController },
 ): Promise<void> {
   const { signal } = impatience;
   app.startDraining();
-  announceClosing(server, app);
+  server.announceClosing();
   logger.info({ pending_requests: server.pendingRequests }, "draining: every answer closes its connection");
   await delay(closingNoticeMs, undefined, { signal }).catch(() => undefined);
   const timer = setTimeout(() => impatience.abort(), drainGraceMs);

@@ -5,6 +5,7 @@ import { AuditLog } from "../account/security/audit-log.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { auditChange, isAudited } from "./audit-change.ts";
 import type { RequestContext } from "./request-context.ts";
+import { Reply } from "./server/reply.ts";
 
 const endpoint = { method: "PATCH", path: "/keys/:hash", access: { managementScope: "write:llm-keys" }, tag: "Account" } as const;
 const caller = { kind: "management-key", key: { id: "mgk_1", label: "ak_...1" }, workspace: { id: "ws_1" } };
@@ -78,9 +79,9 @@ test("an outcome that cannot be written is told of, and the answer stands", asyn
   const { auditing, commits, errors } = newAudit();
   const response = await auditChange(auditing, { endpoint, context: newContext() }, () => {
     commits.failNext = true;
-    return new Response("made");
+    return new Reply("made", { headers: {} });
   });
-  expect([await response.text(), errors.length]).toEqual(["made", 1]);
+  expect([response.body, errors.length]).toEqual(["made", 1]);
 });
 
 test("reading, inference and what says so itself are not audited", () => {

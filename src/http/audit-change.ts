@@ -3,6 +3,7 @@ import type { Caller } from "../account/keys/caller.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { Answer } from "./server/reply.ts";
 
 /** What auditing needs of the router. */
 export interface Auditing {
@@ -21,7 +22,7 @@ export const isAudited = ({ method, access, tag, unaudited }: AuditedEndpoint): 
 
 /** Values of the path's parameters: what a change is about, as far as the path says it. */
 const targetOf = ({ request: { params } }: RequestContext): string | null =>
-  Object.values(params as Record<string, string>).join(" ") || null;
+  Object.values(params).join(" ") || null;
 
 const fieldsOf = (body: unknown): string[] => (typeof body === "object" && body !== null ? Object.keys(body) : []);
 
@@ -32,8 +33,8 @@ const fieldsOf = (body: unknown): string[] => (typeof body === "object" && body 
 export async function auditChange(
   auditing: Auditing,
   { endpoint, context }: { endpoint: AuditedEndpoint; context: RequestContext },
-  work: () => Response | Promise<Response>,
-): Promise<Response> {
+  work: () => Answer | Promise<Answer>,
+): Promise<Answer> {
   const actor = actorOf(context.caller);
   if (actor === undefined || !isAudited(endpoint)) return await work();
   const change: AuditedChange = {

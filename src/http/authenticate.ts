@@ -6,9 +6,10 @@ import { brand } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { RequestHeaders } from "./server/http-request.ts";
 
 /** The credential that a request carries, from `Authorization: Bearer` or, failing that, `x-api-key`. */
-export function presentedSecret(headers: Headers): string | undefined {
+export function presentedSecret(headers: RequestHeaders): string | undefined {
   const authorization = headers.get("authorization");
   if (authorization !== null) {
     const match = /^bearer +(\S+) *$/i.exec(authorization);
@@ -26,7 +27,7 @@ const needsSession = (): GatewayError =>
   });
 
 /** Of a request without a key. A session where none is accepted is no mistake of its browser, so it is told what is. */
-function missingKey(headers: Headers, { session, managementScope }: AccessRule): GatewayError {
+function missingKey(headers: RequestHeaders, { session, managementScope }: AccessRule): GatewayError {
   if (session && managementScope === undefined) return new GatewayError("authentication_required", "Sign in to use this endpoint.");
   if (!session && sessionCookieOf(headers.get("cookie")) !== undefined) {
     const message = `This endpoint needs an LLM key (prefix ${brand.llmKeyFamilyPrefix}); sessions are for administration.`;
@@ -77,7 +78,7 @@ function assertEndpointAllowed(credential: Credential, path: string): void {
  * family admits nobody. `path` is the route's pattern below the API base.
  */
 export function authenticate(options: {
-  headers: Headers;
+  headers: RequestHeaders;
   access: AccessRule;
   path: string;
   directory: CredentialDirectory;

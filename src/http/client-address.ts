@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import type { HttpRequest } from "./server/http-request.ts";
 
 /** Which proxies may name the client: none, whoever connects, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];
@@ -17,7 +18,7 @@ function blockListOf(ranges: readonly string[]): BlockList {
  * Builds the function that finds a request's client. `X-Forwarded-For` is read from its right end, past
  * the proxies that are trusted: everything left of them may be made up.
  */
-export function clientAddressReader(trusted: TrustedProxies): (request: Request, peer: string) => string {
+export function clientAddressReader(trusted: TrustedProxies): (request: Pick<HttpRequest, "headers">, peer: string) => string {
   if (trusted === false) return (_, peer) => peer;
   const list = trusted === true ? undefined : blockListOf(trusted);
   const isTrusted = (address: string): boolean =>

@@ -2,6 +2,7 @@ import type { ZodType } from "zod";
 import type { Scope } from "../account/keys/scopes.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { Answer } from "./server/reply.ts";
 
 /** Which credentials open an endpoint. What is not named is refused. */
 export interface AccessRule {
@@ -66,7 +67,7 @@ export interface Endpoint<Dependencies, Body = unknown> {
   accepted?: ZodType;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;
-  handle(context: RequestContext<Body>, dependencies: Dependencies): Response | Promise<Response>;
+  handle(context: RequestContext<Body>, dependencies: Dependencies): Answer | Promise<Answer>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { GatewayError } from "../platform/lib/errors.ts";
 import { isDeeperThan } from "../platform/lib/json-depth.ts";
 import { unfoldBody, unfoldingOf } from "./unfold-body.ts";
+import type { HttpRequest } from "./server/http-request.ts";
 
 /** How deep a body may be nested. Writing JSON takes seconds where it is some ten thousand levels deep, and fails beyond. */
 const nestingLevelsMax = 1_000;
@@ -16,7 +17,7 @@ const tooLarge = (limitBytes: number): GatewayError =>
 const decoder = new TextDecoder();
 
 /** The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where it is compressed. */
-export function readBodyText(request: Request, limitBytes: number): Promise<string> {
+export function readBodyText(request: HttpRequest, limitBytes: number): Promise<string> {
   try {
     if (unfoldingOf(request) === undefined && declaredLength(request, limitBytes) !== undefined) return request.text();
   } catch (error) {
@@ -26,7 +27,7 @@ export function readBodyText(request: Request, limitBytes: number): Promise<stri
 }
 
 /** The body as bytes, under the same rules. */
-export async function readBodyBytes(request: Request, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBodyBytes(request: HttpRequest, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const unfolding = unfoldingOf(request);
   const declared = declaredLength(request, limitBytes);
   const bytes = declared === undefined ? await readUnsizedBody(request, limitBytes) : new Uint8Array(await request.arrayBuffer());
@@ -34,14 +35,14 @@ export async function readBodyBytes(request: Request, limitBytes: number): Promi
 }
 
 /** The length that the request announces, once it is within the limit; undefined when it announces none. */
-function declaredLength({ headers }: Request, limitBytes: number): number | undefined {
+function declaredLength({ headers }: HttpRequest, limitBytes: number): number | undefined {
   const declared = headers.get("content-length");
   if (declared === null) return undefined;
   if (Number(declared) > limitBytes) throw tooLarge(limitBytes);
   return Number(declared);
 }
 
-async function readUnsizedBody(request: Request, limitBytes: number): Promise<Buffer<ArrayBuffer>> {
+async function readUnsizedBody(request: HttpRequest, limitBytes: number): Promise<Buffer<ArrayBuffer>> {
   if (request.body === null) return Buffer.alloc(0);
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -1,15 +1,15 @@
-import type { BunRequest, Server } from "bun";
 import type { Caller } from "../account/keys/caller.ts";
-import { brandHeader } from "../platform/lib/brand.ts";
+import { lowerBrandHeader } from "../platform/lib/brand.ts";
 import { queryOf } from "./request-target.ts";
+import type { ServedRequest } from "./server/http-request.ts";
+import { Reply } from "./server/reply.ts";
 
 /** Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read, and Anthropic's. */
-const traceHeaders = [brandHeader("Trace-Id").toLowerCase(), "x-request-id", "request-id"] as const;
+const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;
 
 /** What a handler knows of its request. */
 export class RequestContext<Body = unknown> {
-  readonly request: BunRequest;
-  readonly server: Server<undefined>;
+  readonly request: ServedRequest;
   /** 32 hexadecimal digits; sorts by time. */
   readonly traceId: string;
   /** Monotonic time at which the request was seen, in milliseconds. */
@@ -24,16 +24,15 @@ export class RequestContext<Body = unknown> {
   changed?: string;
   /** Workspace that the change concerns, where it is not the caller's; its audit log has the change as well. */
   changedIn?: string;
-  private readonly addressOf: (request: Request, server: Server<undefined>) => string;
+  private readonly addressOf: (request: ServedRequest) => string;
 
   constructor(options: {
-    request: BunRequest; server: Server<undefined>; traceId: string; startedMs: number; caller: Caller;
+    request: ServedRequest; traceId: string; startedMs: number; caller: Caller;
     /** Finds the address that a request came from. */
-    addressOf(request: Request, server: Server<undefined>): string;
+    addressOf(request: ServedRequest): string;
   }) {
     this.addressOf = options.addressOf;
     this.request = options.request;
-    this.server = options.server;
     this.traceId = options.traceId;
     this.startedMs = options.startedMs;
     this.caller = options.caller;
@@ -43,7 +42,7 @@ export class RequestContext<Body = unknown> {
 
   /** The address that the request came from, past the proxies that are trusted. */
   clientAddress(): string {
-    return this.addressOf(this.request, this.server);
+    return this.addressOf(this.request);
   }
 
   /** The caller of a request without a credential. */
@@ -53,7 +52,7 @@ export class RequestContext<Body = unknown> {
 
   /** Path parameter, decoded; empty when the route has none of that name. */
   param(name: string): string {
-    return (this.request.params as Record<string, string | undefined>)[name] ?? "";
+    return this.request.params[name] ?? "";
   }
 
   get query(): URLSearchParams {
@@ -61,8 +60,8 @@ export class RequestContext<Body = unknown> {
   }
 
   /** A JSON response with the headers gathered so far. */
-  json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Response {
-    return new Response(JSON.stringify(body), {
+  json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Reply {
+    return new Reply(JSON.stringify(body), {
       status: options.status ?? 200,
       headers: { "content-type": "application/json", ...this.headers, ...options.headers },
     });

@@ -1,3 +1,5 @@
+import type { HttpRequest } from "./server/http-request.ts";
+
 /** Where the path starts in a request's URL: a broken `Host` header leaves no URL that could be parsed. */
 const pathStart = (url: string): number => {
   if (url.startsWith("/")) return 0;
@@ -6,13 +8,13 @@ const pathStart = (url: string): number => {
 };
 
 /** Path of a request as it was sent, without the query. */
-export function pathOf({ url }: Pick<Request, "url">): string {
+export function pathOf({ url }: Pick<HttpRequest, "url">): string {
   const query = url.indexOf("?");
   return url.slice(pathStart(url), query < 0 ? undefined : query);
 }
 
 /** Query parameters of a request. */
-export function queryOf({ url }: Pick<Request, "url">): URLSearchParams {
+export function queryOf({ url }: Pick<HttpRequest, "url">): URLSearchParams {
   const query = url.indexOf("?");
   return new URLSearchParams(query < 0 ? "" : url.slice(query));
 }

@@ -1,4 +1,3 @@
-import type { BunRequest, Server } from "bun";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
 import { requireOperator } from "../account/people/operator.ts";
 import type { Security } from "../account/security/open-security.ts";
@@ -16,6 +15,9 @@ import { admitSession, decidingCookie, type SessionDoor } from "./session-door.t
 import { RequestContext } from "./request-context.ts";
 import { pathOf } from "./request-target.ts";
 import { checkBody } from "./check-body.ts";
+import type { ServedRequest } from "./server/http-request.ts";
+import type { Answer } from "./server/reply.ts";
+import { RouteTable, type CompiledRoutes, type RouteHandler } from "./server/route-table.ts";
 
 /** What the router itself needs; handlers get their own dependencies. */
 export interface RouterOptions<Dependencies> {
@@ -29,7 +31,7 @@ export interface RouterOptions<Dependencies> {
   /** The workspace whose management keys are operators'. */
   operatorWorkspaceId: string;
   /** The address that anonymous requests are counted by, and that allowlists and the audit log look at. */
-  clientAddress(request: Request, server: Server<undefined>): string;
+  clientAddress(request: ServedRequest): string;
   /** Told of every refused or failed request, for logs and metrics. */
   onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
   /** Told when the outcome of a change could not be written to the audit log. */
@@ -40,10 +42,7 @@ export interface RouterOptions<Dependencies> {
   onEnd(answer: { path: string; status: number; settled: boolean }): void;
 }
 
-type RouteHandler = (request: BunRequest, server: Server<undefined>) => Response | Promise<Response>;
-export type CompiledRoutes = Record<string, Partial<Record<string, RouteHandler>>>;
-
-/** Compiles the endpoint table into Bun's routes and the handler for everything that is not in it. */
+/** Compiles the endpoint table into the server's routes and the handler for everything that is not in it. */
 export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>): {
   routes: CompiledRoutes;
   fallback: RouteHandler;
@@ -56,12 +55,10 @@ export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>
   return { routes, fallback: compileFallback(options, routes) };
 }
 
-function newContext<Dependencies>(
-  request: BunRequest, server: Server<undefined>, options: RouterOptions<Dependencies>,
-): RequestContext {
+function newContext<Dependencies>(request: ServedRequest, options: RouterOptions<Dependencies>): RequestContext {
   const { clock } = options;
   return new RequestContext({
-    request, server, traceId: timeOrderedHex(clock.nowMs()), startedMs: clock.monotonicMs(), caller: { kind: "anonymous", address: "" },
+    request, traceId: timeOrderedHex(clock.nowMs()), startedMs: clock.monotonicMs(), caller: { kind: "anonymous", address: "" },
     addressOf: options.clientAddress,
   });
 }
@@ -69,8 +66,8 @@ function newContext<Dependencies>(
 function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
   const isInference = endpoint.counting === "by-handler";
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
-  return async (request, server) => {
-    const context = newContext(request, server, options);
+  return async (request) => {
+    const context = newContext(request, options);
     options.onBegin();
     let status = 200;
     try {
@@ -138,19 +135,11 @@ function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, option
 function errorResponse<Dependencies>(
   thrown: unknown,
   { context, options, encodeError }: { context: RequestContext; options: RouterOptions<Dependencies>; encodeError: ErrorEncoder },
-): Response {
+): Answer {
   const error = asGatewayError(thrown);
   options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathOf(context.request) });
   if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
   return context.json(encodeError(error, { traceId: context.traceId }), { status: error.status, headers: errorHeaders(error) });
-}
-
-/** Whether a concrete path fits a pattern with `:name` segments. */
-function pathFits(pattern: string, path: string): boolean {
-  const wanted = pattern.split("/");
-  const given = path.split("/");
-  return wanted.length === given.length
-    && wanted.every((segment, index) => (segment.startsWith(":") ? given[index] !== "" : segment === given[index]));
 }
 
 /** The longest of the paths that a path lies below: whoever asks there speaks that endpoint's dialect. */
@@ -166,7 +155,7 @@ function nearest(paths: Iterable<string>, path: string): string | undefined {
  * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once when it
  * reads 426, and after six seconds of tries when it reads 404 or 405.
  */
-const asksForWebSocket = ({ headers }: Request): boolean => headers.get("upgrade")?.toLowerCase() === "websocket";
+const asksForWebSocket = ({ headers }: ServedRequest): boolean => headers.get("upgrade")?.toLowerCase() === "websocket";
 
 const noWebSockets = "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
 
@@ -175,12 +164,13 @@ function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, rou
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);
   }
-  return (request, server) => {
-    const context = newContext(request, server, options);
+  const table = new RouteTable(routes);
+  return (request) => {
+    const context = newContext(request, options);
     const path = pathOf(request);
-    const pattern = Object.keys(routes).find((candidate) => pathFits(candidate, path));
-    const encodeError = encoders.get(pattern ?? nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
-    if (pattern === undefined) {
+    const route = table.match(path);
+    const encodeError = encoders.get(route?.pattern ?? nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
+    if (route === undefined) {
       const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);
       return errorResponse(error, { context, options, encodeError });
     }
@@ -189,7 +179,7 @@ function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, rou
       context.headers["upgrade"] = "HTTP/1.1";
       return errorResponse(new GatewayError("upgrade_required", noWebSockets), { context, options, encodeError });
     }
-    const allow = Object.keys(routes[pattern] ?? {}).join(", ");
+    const allow = Object.keys(route.methods).join(", ");
     context.headers["allow"] = allow;
     const error = new GatewayError("method_not_allowed", `${path} does not take ${request.method}; it takes ${allow}.`);
     return errorResponse(error, { context, options, encodeError });

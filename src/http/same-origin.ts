@@ -1,4 +1,5 @@
 import { GatewayError } from "../platform/lib/errors.ts";
+import type { HttpRequest, RequestHeaders } from "./server/http-request.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -9,7 +10,7 @@ const refused = (): GatewayError => new GatewayError(
 );
 
 /** Whether a browser says that a page of ours sent a request, which no foreign page can make it say; undefined where it is silent. */
-function saysSameOrigin(headers: Headers, publicUrl: string): boolean | undefined {
+function saysSameOrigin(headers: RequestHeaders, publicUrl: string): boolean | undefined {
   const site = headers.get("sec-fetch-site");
   if (site === "same-origin") return true;
   // A bookmark or a typed address changes nothing, so `none` does not come with what this guards.
@@ -23,7 +24,7 @@ function saysSameOrigin(headers: Headers, publicUrl: string): boolean | undefine
  * browser sends it, else by `Origin` (RFC 6454). A cookie proves a browser, so with one of them there must be a
  * word; programs that send none have no cookie to be abused. Throws `forbidden`.
  */
-export function assertSameOrigin({ headers, method }: Pick<Request, "headers" | "method">, publicUrl: string): void {
+export function assertSameOrigin({ headers, method }: Pick<HttpRequest, "headers" | "method">, publicUrl: string): void {
   if (safeMethods.has(method)) return;
   const verdict = saysSameOrigin(headers, publicUrl);
   if (verdict === true || (verdict === undefined && !headers.has("cookie"))) return;

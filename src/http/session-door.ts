@@ -5,6 +5,7 @@ import { coversScope } from "../account/keys/scopes.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
 import { assertSameOrigin } from "./same-origin.ts";
+import type { HttpRequest, RequestHeaders } from "./server/http-request.ts";
 
 /** What admitting sessions needs. */
 export interface SessionDoor {
@@ -14,7 +15,7 @@ export interface SessionDoor {
 }
 
 /** The session cookie that decides about a request: one that carries a key is judged by its key alone. */
-export function decidingCookie(headers: Headers, { session }: AccessRule): string | undefined {
+export function decidingCookie(headers: RequestHeaders, { session }: AccessRule): string | undefined {
   if (session === undefined || headers.has("authorization") || headers.has("x-api-key")) return undefined;
   return sessionCookieOf(headers.get("cookie"));
 }
@@ -25,7 +26,8 @@ export function decidingCookie(headers: Headers, { session }: AccessRule): strin
  */
 export async function admitSession(
   { reader, publicUrl }: SessionDoor,
-  { request, cookie, access, nowMs }: { request: Pick<Request, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
+  { request, cookie, access, nowMs }:
+  { request: Pick<HttpRequest, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
 ): Promise<SessionCaller> {
   const caller = await reader.find(cookie, nowMs);
   if (caller === undefined) throw new GatewayError("authentication_required", "The session has ended or was revoked. Sign in again.");

@@ -1,6 +1,7 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress, type InputType } from "node:zlib";
 import { promisify } from "node:util";
 import { GatewayError } from "../platform/lib/errors.ts";
+import type { HttpRequest } from "./server/http-request.ts";
 
 type Unfolding = (bytes: InputType, options: { maxOutputLength: number }) => Promise<Buffer>;
 
@@ -14,7 +15,7 @@ const unfoldings: Readonly<Record<string, Unfolding>> = {
 };
 
 /** How the body of a request has to be unfolded; undefined where it came as it is. Throws `GatewayError` for what nobody knows. */
-export function unfoldingOf({ headers }: Request): Unfolding | undefined {
+export function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding === null || encoding === "identity") return undefined;
   const unfolding = unfoldings[encoding.trim().toLowerCase()];

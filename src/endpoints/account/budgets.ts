@@ -3,6 +3,7 @@ import type { Budget } from "../../account/budgets/budget.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
@@ -23,7 +24,7 @@ const shown = async ({ budgets: { watch } }: Dependencies, budget: Budget) => bu
 const secretSchema = z.object({ webhook_secret: z.string().nullable(), data: budgetSchema });
 
 /** The record with the secret of its webhook, where it has one; the only answer that shows it. */
-async function withSecret(context: RequestContext<unknown>, deps: Dependencies, budget: Budget): Promise<Response> {
+async function withSecret(context: RequestContext<unknown>, deps: Dependencies, budget: Budget): Promise<Answer> {
   const secret = budget.webhookUrl === null ? null : deps.budgets.editor.secretOf(budget);
   return context.json({ webhook_secret: secret, data: await shown(deps, budget) }, { headers: neverCached });
 }

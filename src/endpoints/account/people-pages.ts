@@ -7,6 +7,7 @@ import { asGatewayError, encodeContractError } from "../../http/error-envelope.t
 import { formPageHeaders, formPageHtml, type FormField, type FormPage } from "../../http/form-page.ts";
 import { readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { newPersonFields } from "./people-fields.ts";
@@ -90,7 +91,7 @@ const withToken = (by: "claim" | "invitation"): Submission["read"] => (form) => 
 };
 
 /** Takes what a form sent; the browser ends at the page's own address without its token, or sees what is wrong. */
-async function submit(context: RequestContext<unknown>, deps: Dependencies, { read, location, again }: Submission): Promise<Response> {
+async function submit(context: RequestContext<unknown>, deps: Dependencies, { read, location, again }: Submission): Promise<Answer> {
   const form = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
   try {
     const answer = await signUpAndIn(context, deps, read(form));

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { clientAddressHeader, identityPath } from "../../account/people/identity.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { Reply } from "../../http/server/reply.ts";
 import { queryOf } from "../../http/request-target.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
@@ -72,11 +73,9 @@ function refusalOf(status: number, body: unknown): GatewayError {
 }
 
 /** An answer to the browser with what the library set; of secrets it has the cookie alone. */
-export function answerWith(context: RequestContext<unknown>, { cookies, location, status }: DelegatedAnswer, body: unknown): Response {
+export function answerWith(context: RequestContext<unknown>, { cookies, location, status }: DelegatedAnswer, body: unknown): Reply {
   const redirects = location !== null && status >= 300;
-  const response = redirects
-    ? new Response(null, { status, headers: { ...context.headers, location } })
-    : context.json(body, { headers: { "cache-control": "no-store" } });
-  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
-  return response;
+  if (redirects) return new Reply("", { status, headers: { ...context.headers, location }, cookies });
+  const headers = { "content-type": "application/json", ...context.headers, "cache-control": "no-store" };
+  return new Reply(JSON.stringify(body), { headers, cookies });
 }

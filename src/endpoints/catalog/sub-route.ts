@@ -1,5 +1,6 @@
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import type { CatalogModel, UpstreamRoute } from "../../inference/catalog/model.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { shownModel, slugOf } from "./shown-model.ts";
@@ -22,7 +23,7 @@ export type Telling = (model: CatalogModel, deps: Dependencies, context: Request
  * of a model which is itself called `name`; `elsewhere` answers it.
  */
 export const subRoute = (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
-  async (context: RequestContext<undefined>, deps: Dependencies): Promise<Response> => {
+  async (context: RequestContext<undefined>, deps: Dependencies): Promise<Answer> => {
     const slug = slugOf(context);
     const isModel = elsewhere !== undefined && !slug.includes("/");
     const model = shownModel(deps.inference.catalog(), isModel ? `${slug}/${elsewhere.name}` : slug);

@@ -1,4 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import type { OcrPage } from "../../inference/surfaces/ocr/interpret-ocr.ts";
 import { ocrCall, ocrTokens } from "../../inference/surfaces/ocr/ocr-call.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
@@ -9,7 +10,7 @@ import { callOrigin } from "../inference/call-origin.ts";
 /** Has a file's pages read by the model that the operator names, charged as that model is priced. Throws `GatewayError`. */
 export async function readByModel(
   context: RequestContext, { model, pages }: { model: string; pages: readonly OcrPage[] }, dependencies: Dependencies,
-): Promise<Response> {
+): Promise<Answer> {
   const { counters } = dependencies;
   const origin = await callOrigin(context, { idPrefix: "ocr-", body: {}, counters, estimateTokens: () => ocrTokens(pages) });
   // The request is counted by its settlement, as inference is.

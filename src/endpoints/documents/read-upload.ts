@@ -1,5 +1,6 @@
 import { readBodyBytes } from "../../http/read-body.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
+import type { HttpRequest } from "../../http/server/http-request.ts";
 
 const mib = 1024 * 1024;
 
@@ -24,7 +25,7 @@ const missingImage = (): GatewayError =>
   refusedImage("missing_required_fields", "is required. Send a file as base64, as a data URL, or as a form's file.");
 
 /** The file of an OCR request, which comes in JSON or as a form (RFC 7578). Throws `GatewayError`. */
-export async function readUpload(request: Request): Promise<Uint8Array> {
+export async function readUpload(request: HttpRequest): Promise<Uint8Array> {
   const body = await readBodyBytes(request, uploadBodyBytesMax).catch((error: unknown) => {
     throw error instanceof GatewayError && error.code === "content_too_large" ? tooLarge() : error;
   });

@@ -1,5 +1,6 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
+import { Reply } from "../../http/server/reply.ts";
+import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ServedStream, ServedWhole } from "../../inference/execution.ts";
 import type { InferenceCall } from "../../inference/inference-call.ts";
@@ -21,24 +22,24 @@ export const wholeText = ({ answer, candidate, metered, settled, fallback, attem
 export function wholeResponse(
   context: RequestContext,
   { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
-): Response {
+): Reply {
   const headers = servedHeaders(served, { gathered: context.headers, endMs: served.settled.settledMs });
-  headers.set("content-type", "application/json");
+  headers["content-type"] = "application/json";
   if (call.wantsBalance) addSettledHeaders(headers, served.settled);
-  return new Response(text, { headers });
+  return new Reply(text, { headers });
 }
 
 /** A stream with its headers, as they are known when it begins; `frames` are what the client gets of it. */
 export function streamResponse(
   context: RequestContext,
   { served, nowMs, frames }: { served: ServedStream; nowMs: number; frames: FrameSource },
-): Response {
+): Reply {
   const gathered = { ...eventStreamHeaders, ...context.headers };
-  return new Response(frameStream(frames), { headers: servedHeaders(served, { gathered, endMs: nowMs }) });
+  return new Reply(frames, { headers: servedHeaders(served, { gathered, endMs: nowMs }) });
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */
-export async function answerCall(context: RequestContext, call: InferenceCall, { inference, clock }: Dependencies): Promise<Response> {
+export async function answerCall(context: RequestContext, call: InferenceCall, { inference, clock }: Dependencies): Promise<Reply> {
   const served = await execute(inference, call);
   if (served.kind === "whole") return wholeResponse(context, { served, call, text: wholeText(served, call) });
   return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames: served.stream });

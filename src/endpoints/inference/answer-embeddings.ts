@@ -1,4 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
+import { Reply } from "../../http/server/reply.ts";
 import { execute } from "../../inference/execute.ts";
 import { modelFor } from "../../inference/plan-call.ts";
 import type { Fields } from "../../inference/surfaces/read-fields.ts";
@@ -9,7 +10,7 @@ import { assertEmbeds, embeddingsCall } from "../../inference/surfaces/embedding
 import { keptAnswerOf, keptText } from "../../inference/surfaces/embeddings/kept-text.ts";
 import { sortOfStrategy } from "../../inference/surfaces/embeddings/routing-strategy.ts";
 import { assert } from "../../platform/lib/assert.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
+import { lowerBrandHeader } from "../../platform/lib/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { wholeResponse, wholeText } from "./answer-call.ts";
 import { callOrigin } from "./call-origin.ts";
@@ -18,25 +19,25 @@ import { readSurfaceBody } from "./read-surface-body.ts";
 
 const idPrefix = "embd-";
 const headers = {
-  cacheStatus: brandHeader("Cache-Status"), model: brandHeader("Model"), upstreamModel: brandHeader("Upstream-Model"),
-  provider: brandHeader("Provider"),
+  cacheStatus: lowerBrandHeader("Cache-Status"), model: lowerBrandHeader("Model"), upstreamModel: lowerBrandHeader("Upstream-Model"),
+  provider: lowerBrandHeader("Provider"),
 };
 
-const withStatus = (response: Response, status: "HIT" | "MISS" | "BYPASS"): Response => {
-  response.headers.set(headers.cacheStatus, status);
+const withStatus = (response: Reply, status: "HIT" | "MISS" | "BYPASS"): Reply => {
+  response.headers[headers.cacheStatus] = status;
   return response;
 };
 
 /** A kept answer under an id of its own; nobody was asked for it, so no provider is named. */
-const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Response =>
-  new Response(keptText(idPrefix + context.traceId, tail), { headers: {
+const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Reply =>
+  new Reply(keptText(idPrefix + context.traceId, tail), { headers: {
     ...context.headers, "content-type": "application/json", [headers.model]: model, [headers.upstreamModel]: upstreamModel,
   } });
 
 /** Answers a request for embeddings, from the cache where it may; `read` knows its dialect. Throws `GatewayError`. */
 export async function answerEmbeddings(
   context: RequestContext, { read, dependencies }: { read(body: Fields): EmbeddingRequest; dependencies: Dependencies },
-): Promise<Response> {
+): Promise<Reply> {
   const { counters, inference, embeddingCache: cache } = dependencies;
   const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
   const request = read(body);
@@ -55,7 +56,7 @@ export async function answerEmbeddings(
     workspaceId: caller.workspace.id, modelId: model.id, ownKey: policy.ownKey,
     providers: [body["provider"] ?? null, context.request.headers.get(headers.provider)],
   });
-  let own: Response | undefined;
+  let own: Reply | undefined;
   const answer = await cache.answer(key, { ttlSeconds: policy.ttlSeconds, make: async () => {
     const { served, response } = await serve();
     own = response;

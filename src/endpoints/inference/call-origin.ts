@@ -6,6 +6,7 @@ import type { CallOrigin } from "../../inference/inference-call.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import type { RequestHeaders } from "../../http/server/http-request.ts";
 
 const balanceHeader = brandHeader("Balance-After-Debit");
 const providerHeader = brandHeader("Provider");
@@ -13,14 +14,14 @@ const sessionHeader = "x-session-id";
 
 type Body = Readonly<Record<string, unknown>>;
 
-function forcedProviders(headers: Headers): string[] | undefined {
+function forcedProviders(headers: RequestHeaders): string[] | undefined {
   const value = headers.get(providerHeader);
   const names = value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
 /** The body's session wins over the header's. */
-function sessionIdOf(body: Body, headers: Headers): string | undefined {
+function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
   if (typeof body["session_id"] === "string") return body["session_id"];
   const session = headers.get(sessionHeader) ?? undefined;
   if (session !== undefined && session.length > maxSessionIdLength) {

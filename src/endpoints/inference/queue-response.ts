@@ -1,5 +1,6 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
+import { Reply, type Answer } from "../../http/server/reply.ts";
+import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
 import { wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
@@ -24,7 +25,7 @@ function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
  */
 export async function queueResponse(context: RequestContext, { sent, call, request, origin, dependencies }: {
   sent: ChatCall; call: ChatCall; request: StoredRequest; origin: ResponseOrigin; dependencies: Dependencies;
-}): Promise<Response> {
+}): Promise<Answer> {
   const { inference, background, clock } = dependencies;
   const { requestedModel } = planCall(inference, call);
   const record = responseRecord(
@@ -37,5 +38,5 @@ export async function queueResponse(context: RequestContext, { sent, call, reque
   const followed = background.follow(origin.id, -1);
   const source = wantsMetadataInLastEvent(sent) ? withoutMetadataEvent(followed) : followed;
   const frames = withPings(source, { keepAlive: inference.keepAlive, atOnce: true });
-  return new Response(frameStream(frames), { headers: { ...eventStreamHeaders, ...context.headers } });
+  return new Reply(frames, { headers: { ...eventStreamHeaders, ...context.headers } });
 }

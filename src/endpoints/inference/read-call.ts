@@ -12,6 +12,7 @@ import { estimateInputTokens } from "../../inference/input-estimate.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { callOrigin } from "./call-origin.ts";
 import { rateClassOf } from "./rate-class.ts";
+import type { RequestHeaders } from "../../http/server/http-request.ts";
 
 /** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
 export const inferenceBodyBytesMax = 32 * 1024 * 1024;
@@ -35,7 +36,7 @@ type CallServices = Pick<Dependencies, "counters" | "clock" | "inference" | "pre
 const noHeaders: Readonly<Record<string, string>> = {};
 
 /** The headers of these names that a request has. */
-export function pickHeaders(headers: Headers, names: readonly string[]): Readonly<Record<string, string>> {
+export function pickHeaders(headers: RequestHeaders, names: readonly string[]): Readonly<Record<string, string>> {
   if (names.length === 0) return noHeaders;
   const picked: Record<string, string> = {};
   for (const name of names) {

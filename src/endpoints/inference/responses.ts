@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/openai-responses.ts";
 import { responsesRequestSchema } from "../../inference/dialects/openai-responses/request-schema.ts";
 import { execute } from "../../inference/execute.ts";
@@ -24,7 +25,7 @@ const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): Respo
 async function answerStored(
   context: RequestContext,
   { call, request, dependencies }: { call: ChatCall; request: StoredRequest; dependencies: Dependencies },
-): Promise<Response> {
+): Promise<Answer> {
   const { inference, clock, responses: store } = dependencies;
   const origin = originOf(call, clock.nowMs());
   // It was answered and paid for, so it is handed over even where it could not be kept.

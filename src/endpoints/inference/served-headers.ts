@@ -4,21 +4,21 @@ import type { Served } from "../../inference/execution.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { serverTimingText, timingsOf } from "../../inference/server-timing.ts";
 import type { Settled } from "../../inference/settle.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
+import { lowerBrandHeader } from "../../platform/lib/brand.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/lib/money.ts";
 
 const names = {
-  model: brandHeader("Model"),
-  upstreamModel: brandHeader("Upstream-Model"),
-  providerChain: brandHeader("Provider-Chain"),
-  credentialSource: brandHeader("Credential-Source"),
-  requestedModel: brandHeader("Requested-Model"),
-  fallbackReason: brandHeader("Fallback-Reason"),
-  balanceAtAdmission: brandHeader("Credits-Balance-At-Admission"),
-  balanceAfterDebit: brandHeader("Credits-Balance-After-Debit"),
-  creditsCharged: brandHeader("Credits-Charged"),
-  translationLoss: brandHeader("Translation-Loss"),
-  sessionMoved: brandHeader("Session-Moved"),
+  model: lowerBrandHeader("Model"),
+  upstreamModel: lowerBrandHeader("Upstream-Model"),
+  providerChain: lowerBrandHeader("Provider-Chain"),
+  credentialSource: lowerBrandHeader("Credential-Source"),
+  requestedModel: lowerBrandHeader("Requested-Model"),
+  fallbackReason: lowerBrandHeader("Fallback-Reason"),
+  balanceAtAdmission: lowerBrandHeader("Credits-Balance-At-Admission"),
+  balanceAfterDebit: lowerBrandHeader("Credits-Balance-After-Debit"),
+  creditsCharged: lowerBrandHeader("Credits-Charged"),
+  translationLoss: lowerBrandHeader("Translation-Loss"),
+  sessionMoved: lowerBrandHeader("Session-Moved"),
 };
 
 /** A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded. */
@@ -27,17 +27,17 @@ const headerText = (name: string): string => name.toWellFormed().replace(/[^\x20
 /** Nano-USD as plain decimal text of USD, whatever its size: `String` would write small charges with an exponent. */
 const usdText = (nano: bigint): string => usdFromNano(nano).toFixed(9).replace(/\.?0+$/, "");
 
-/** Headers that are the same for every answer of a model on a route; copying them costs less than setting each. */
-const routeHeaders = new WeakMap<UpstreamRoute, Headers>();
+/** Headers that are the same for every answer of a model on a route. */
+const routeHeaders = new WeakMap<UpstreamRoute, Record<string, string>>();
 
-function headersOfRoute({ model, route, credential }: Candidate): Headers {
+function headersOfRoute({ model, route, credential }: Candidate): Record<string, string> {
   let headers = routeHeaders.get(route);
   if (headers === undefined) {
-    headers = new Headers({
+    headers = {
       [names.model]: headerText(model.id),
       [names.upstreamModel]: headerText(route.upstreamModel),
       [names.credentialSource]: credential?.source ?? "platform",
-    });
+    };
     routeHeaders.set(route, headers);
   }
   return headers;
@@ -64,25 +64,24 @@ function lossText(losses: readonly Loss[]): string {
 export function servedHeaders(
   served: Served,
   { gathered, endMs }: { gathered: Readonly<Record<string, string>>; endMs: number },
-): Headers {
+): Record<string, string> {
   const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
-  const headers = new Headers(headersOfRoute(candidate));
-  for (const name in gathered) headers.set(name, gathered[name] ?? "");
-  headers.set(names.providerChain, attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->"));
-  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, endMs, attempts })));
-  if (balanceAtAdmissionNano !== undefined) headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
-  if (served.losses.length > 0) headers.set(names.translationLoss, lossText(served.losses));
-  if (served.sessionMoved) headers.set(names.sessionMoved, "true");
+  const headers = { ...headersOfRoute(candidate), ...gathered };
+  headers[names.providerChain] = attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->");
+  headers["server-timing"] = serverTimingText(timingsOf({ ...served.timing, endMs, attempts }));
+  if (balanceAtAdmissionNano !== undefined) headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
+  if (served.losses.length > 0) headers[names.translationLoss] = lossText(served.losses);
+  if (served.sessionMoved) headers[names.sessionMoved] = "true";
   if (fallback !== undefined) {
-    headers.set(names.requestedModel, headerText(fallback.requestedModel));
-    headers.set(names.fallbackReason, fallback.reason);
+    headers[names.requestedModel] = headerText(fallback.requestedModel);
+    headers[names.fallbackReason] = fallback.reason;
   }
   return headers;
 }
 
 /** The charge and the balance after it, for callers that asked; nothing for free requests. */
-export function addSettledHeaders(headers: Headers, settled: Settled): void {
+export function addSettledHeaders(headers: Record<string, string>, settled: Settled): void {
   if (settled.free) return;
-  headers.set(names.creditsCharged, usdText(settled.chargedNano));
-  headers.set(names.balanceAfterDebit, String(usdSixDecimals(settled.balanceAfterNano)));
+  headers[names.creditsCharged] = usdText(settled.chargedNano);
+  headers[names.balanceAfterDebit] = String(usdSixDecimals(settled.balanceAfterNano));
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { Reply } from "../../http/server/reply.ts";
 import type { StoredResponse } from "../../inference/stored-responses/stored-response.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -34,5 +35,5 @@ export async function requestedResponse(context: RequestContext<undefined>, { re
 }
 
 /** A JSON response out of text that is JSON already. */
-export const jsonTextResponse = ({ headers }: RequestContext<undefined>, text: string): Response =>
-  new Response(text, { headers: { "content-type": "application/json", ...headers } });
+export const jsonTextResponse = ({ headers }: RequestContext<undefined>, text: string): Reply =>
+  new Reply(text, { headers: { "content-type": "application/json", ...headers } });

@@ -3,7 +3,8 @@ import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { eventStreamHeaders, frameStream } from "../../http/sse-response.ts";
+import { Reply } from "../../http/server/reply.ts";
+import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { metadataPlaceHeaders, wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
 import { hasEnded, shownRecordText, type StoredResponse } from "../../inference/stored-responses/stored-response.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
@@ -52,7 +53,7 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
 function streamOf(
   { id, background, status }: StoredResponse,
   { context, deps, startingAfter }: { context: RequestContext<undefined>; deps: Dependencies; startingAfter: number },
-): Response {
+): Reply {
   if (!background) {
     throw new GatewayError("bad_request", "stream: only responses created with background: true can be streamed again.", {
       param: "stream",
@@ -62,7 +63,7 @@ function streamOf(
   const dialectHeaders = pickHeaders(context.request.headers, metadataPlaceHeaders);
   const told = wantsMetadataInLastEvent({ dialectHeaders }) ? withoutMetadataEvent(followed) : followed;
   const source = withPings(told, { keepAlive: deps.inference.keepAlive, atOnce: !hasEnded(status) });
-  return new Response(frameStream(source), { headers: { ...eventStreamHeaders, ...context.headers } });
+  return new Reply(source, { headers: { ...eventStreamHeaders, ...context.headers } });
 }
 
 /** Stops a background response. One that has ended is answered as it is, so that cancelling twice is no error. */

@@ -3,11 +3,12 @@ import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { Answer } from "../../http/server/reply.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject } from "./generation-object.ts";
 
-async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Response> {
+async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Answer> {
   if (id === "") throw new GatewayError("bad_request", "id: is required. Send the id of a response or its trace id.", { param: "id" });
   const record = await deps.generations.find((context.caller as LlmKeyCaller).workspace.id, id);
   if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);

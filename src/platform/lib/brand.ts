@@ -27,3 +27,6 @@ export const brand = {
 
 /** Response header name under the brand's prefix, such as `X-Service-Model`. */
 export const brandHeader = (name: string): string => `${brand.headerPrefix}-${name}`;
+
+/** The same in lower case, as answers gather their headers. */
+export const lowerBrandHeader = (name: string): string => brandHeader(name).toLowerCase();

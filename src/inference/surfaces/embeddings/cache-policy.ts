@@ -13,7 +13,7 @@ const keyLengthMax = 1_024;
 export type CachePolicy = { ttlSeconds: number; ownKey: string | undefined } | undefined;
 
 /** Reads `gw-cache-ttl`, `gw-skip-cache` and `gw-cache-key`. Throws `invalid_request_error`. */
-export function readCachePolicy(headers: Headers): CachePolicy {
+export function readCachePolicy(headers: Pick<Headers, "get" | "has">): CachePolicy {
   const ttlSeconds = ttlOf(headers.get("gw-cache-ttl"));
   const ownKey = headers.get("gw-cache-key") ?? undefined;
   if (ownKey !== undefined && ownKey.length > keyLengthMax) throw refusal("gw-cache-key", `may have at most ${keyLengthMax} characters`);
