@@ -7,7 +7,8 @@ import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
 import type { KeepAliveTicker } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
 import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
-import { SseDecoder, type SseEvent } from "./upstream/sse-decoder.ts";
+import { FramedEvents, type EventDecoder, type EventReader } from "./upstream/event-reader.ts";
+import { SseDecoder } from "./upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
 
@@ -18,12 +19,6 @@ export type StreamEnd = "completed" | "cut" | "cancelled";
 export interface RelayServices {
   settle(): Promise<Settled>;
   metadataText(): string;
-}
-
-/** Bytes to events; throws `UpstreamFailure` for what cannot be read. */
-export interface EventDecoder {
-  push(chunk: Uint8Array): SseEvent[];
-  end(): SseEvent[];
 }
 
 /** What a stream is made of, and whom it tells. */
@@ -58,7 +53,7 @@ const openingCharactersMax = 4 * 1024 * 1024;
  */
 export class RelayedStream implements FrameSource {
   private readonly options: RelayedStreamOptions;
-  private readonly decoder: EventDecoder;
+  private readonly reader: EventReader;
   private readonly relay: StreamRelay;
   private pending = "";
   private settlement: Promise<Settled> | undefined;
@@ -72,7 +67,7 @@ export class RelayedStream implements FrameSource {
 
   constructor(options: RelayedStreamOptions) {
     this.options = options;
-    this.decoder = options.decoder ?? new SseDecoder();
+    this.reader = options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
     this.relay = options.relay({ settle: () => this.settleOnce("completed"), metadataText: () => this.metadataText() });
   }
 
@@ -167,29 +162,38 @@ export class RelayedStream implements FrameSource {
   }
 
   private readonly consume = (chunk: Uint8Array | undefined): void => {
-    const isEnd = chunk === undefined;
-    const events = isEnd ? this.decoder.end() : this.decoder.push(chunk);
-    const rest = this.accept(events, { from: 0, isEnd });
+    if (chunk === undefined) this.reader.finish();
+    else this.reader.read(chunk);
+    const rest = this.accept({ isEnd: chunk === undefined });
     if (rest === undefined) return;
     this.held = rest.then(() => void (this.held = undefined));
     // What goes wrong stays held, for whoever asks for more.
     this.held.catch(() => undefined);
   };
 
-  /** Asks the relay about events in their order; a promise where one of them waits. */
-  private accept(events: readonly SseEvent[], { from, isEnd }: { from: number; isEnd: boolean }): Promise<void> | undefined {
-    for (let index = from; index < events.length; index += 1) {
-      if (this.ended) return undefined;
-      const frames = this.relay.accept(events[index] as SseEvent);
+  /** Asks the relay about the events that were read, in their order; a promise where one of them waits. */
+  private accept(read: { isEnd: boolean }): Promise<void> | undefined {
+    while (!this.ended) {
+      const frames = this.nextFrames();
+      if (frames === undefined) return read.isEnd ? this.finish() : undefined;
       if (typeof frames !== "string") {
         return frames.then((text) => {
           this.note(text);
-          return this.accept(events, { from: index + 1, isEnd });
+          return this.accept(read);
         });
       }
       this.note(frames);
     }
-    return isEnd && !this.ended ? this.finish() : undefined;
+    return undefined;
+  }
+
+  /** The frames of the next event, or of several that the relay knows by their text. */
+  private nextFrames(): string | Promise<string> | undefined {
+    const { reader, relay } = this;
+    const alike = relay.acceptAlike?.(reader) ?? "";
+    if (alike !== "") return alike;
+    const event = reader.next();
+    return event === undefined ? undefined : relay.accept(event);
   }
 
   private note(frames: string): void {

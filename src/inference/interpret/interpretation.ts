@@ -4,6 +4,7 @@ import type { CanonicalRequest } from "../canonical/request.ts";
 import type { ErrorPart } from "../canonical/stream-part.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
+import type { EventText } from "../upstream/event-reader.ts";
 import type { SseEvent } from "../upstream/sse-decoder.ts";
 import type { ErrorCode, GatewayError } from "../../platform/lib/errors.ts";
 import type { WorkspaceSignatures } from "./call-signatures.ts";
@@ -96,6 +97,8 @@ export interface RelayOptions {
  * said its last but for `fail`.
  */
 export interface StreamRelay {
+  /** Takes events in the text itself and gives their frames, as `accept` would for each; an empty string where the next is for `accept`. */
+  acceptAlike?(events: EventText): string;
   accept(event: SseEvent): string | Promise<string>;
   /**
    * The connection ended before a terminal event: closes what is whole. Throws `StreamFault` where the

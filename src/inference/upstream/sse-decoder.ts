@@ -1,3 +1,4 @@
+import type { EventReader } from "./event-reader.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** One server-sent event: its `event:` name where it had one, and its data lines joined by line feeds. */
@@ -19,7 +20,9 @@ const byteOrderMark = 0xfeff;
  * complete, so a character that was split between chunks is never torn. Throws `UpstreamFailure` when
  * one event grows beyond `maxEventBytes`.
  */
-export class SseDecoder {
+export class SseDecoder implements EventReader {
+  text = "";
+  position = 0;
   private held: Uint8Array[] = [];
   private heldBytes = 0;
   private eventBytes = 0;
@@ -27,29 +30,58 @@ export class SseDecoder {
   private eventName = "";
   private started = false;
   private afterCarriageReturn = false;
+  private ended = false;
+
+  get isBetween(): boolean {
+    return this.data === undefined && this.eventName === "" && this.text.length <= maxEventBytes;
+  }
 
   /** The events that this chunk completes. The chunk may be reused by its owner afterwards. */
   push(chunk: Uint8Array): SseEvent[] {
+    this.read(chunk);
+    return this.rest();
+  }
+
+  /** The events that the end of the stream completes: see `finish`. */
+  end(): SseEvent[] {
+    this.finish();
+    return this.rest();
+  }
+
+  read(chunk: Uint8Array): void {
     const end = endOfLastLine(chunk);
-    if (end === 0) {
-      this.hold(chunk);
-      return [];
-    }
-    const text = this.takeText(chunk, end);
+    if (end > 0) this.append(this.takeText(chunk, end));
     if (end < chunk.byteLength) this.hold(chunk.subarray(end));
-    const events: SseEvent[] = [];
-    this.readLines(text, events);
-    return events;
   }
 
   /**
    * The stream has ended. An event whose closing blank line is missing counts when its data is whole:
    * `[DONE]` or complete JSON, as some OpenAI-compatible servers end their streams.
    */
-  end(): SseEvent[] {
+  finish(): void {
+    if (this.heldBytes > 0) this.append(`${this.takeText(new Uint8Array(0), 0)}\n`);
+    this.ended = true;
+  }
+
+  next(): SseEvent | undefined {
+    const { text } = this;
+    while (this.position < text.length) {
+      const start = this.position;
+      const end = text.indexOf("\n", start);
+      this.position = end + 1;
+      if (end > start) this.readLine({ text, start, end });
+      else if (this.data !== undefined) return this.dispatch(this.data);
+      else this.eventName = "";
+    }
+    this.text = "";
+    this.position = 0;
+    if (!this.ended || this.data === undefined || !isWhole(this.data)) return undefined;
+    return this.dispatch(this.data);
+  }
+
+  private rest(): SseEvent[] {
     const events: SseEvent[] = [];
-    if (this.heldBytes > 0) this.readLines(`${this.takeText(new Uint8Array(0), 0)}\n`, events);
-    if (this.data !== undefined && isWhole(this.data)) this.dispatch(events);
+    for (let event = this.next(); event !== undefined; event = this.next()) events.push(event);
     return events;
   }
 
@@ -75,23 +107,16 @@ export class SseDecoder {
     return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text;
   }
 
-  private readLines(chunkText: string, events: SseEvent[]): void {
-    const skipsFeed = this.afterCarriageReturn && chunkText.charCodeAt(0) === lineFeed;
-    this.afterCarriageReturn = chunkText.charCodeAt(chunkText.length - 1) === carriageReturn;
-    const text = chunkText.includes("\r") ? chunkText.replace(/\r\n?/g, "\n") : chunkText;
-    let position = skipsFeed ? 1 : 0;
-    while (position < text.length) {
-      const end = text.indexOf("\n", position);
-      this.readLine({ text, start: position, end }, events);
-      position = end + 1;
-    }
+  private append(lines: string): void {
+    const skipsFeed = this.afterCarriageReturn && lines.charCodeAt(0) === lineFeed;
+    this.afterCarriageReturn = lines.charCodeAt(lines.length - 1) === carriageReturn;
+    this.text = lines.includes("\r") ? lines.replace(/\r\n?/g, "\n") : lines;
+    this.position = skipsFeed ? 1 : 0;
   }
 
-  private readLine(line: Line, events: SseEvent[]): void {
-    const { text, start, end } = line;
-    if (end === start) {
-      this.dispatch(events);
-    } else if (text.startsWith("data:", start) || isBare("data", line)) {
+  private readLine(line: Line): void {
+    const { text, start } = line;
+    if (text.startsWith("data:", start) || isBare("data", line)) {
       this.addData(valueAfter("data:", line));
     } else if (text.startsWith("event:", start) || isBare("event", line)) {
       this.eventName = valueAfter("event:", line);
@@ -104,13 +129,12 @@ export class SseDecoder {
     if (this.eventBytes > maxEventBytes) throw tooLarge();
   }
 
-  private dispatch(events: SseEvent[]): void {
-    const { data, eventName } = this;
+  private dispatch(data: string): SseEvent {
+    const { eventName } = this;
     this.data = undefined;
     this.eventName = "";
     this.eventBytes = 0;
-    if (data === undefined) return;
-    events.push(eventName === "" ? { data } : { event: eventName, data });
+    return eventName === "" ? { data } : { event: eventName, data };
   }
 }
 

@@ -17,13 +17,59 @@ describe("events that differ in their text alone", () => {
   test("are known once one of them was read, with what is counted of them", () => {
     const alike = learned(saying("Hello", 3));
     expect(alike.find(saying(" wörld 👋", 3))).toEqual({
-      frame: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`, index: 3, characters: 9,
+      frames: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`, index: 3, characters: 9,
     });
+  });
+
+  test("may have escapes, which count as what they stand for", () => {
+    expect(learned(saying("Hello")).find(saying('\\n\\"\\\\\\u00E9 end'))?.characters).toBe(8);
+  });
+
+  test.each([
+    ["punctuation", ",", "\\n"],
+    ["another member", "assistant", "user"],
+  ])("no text is looked for where %s stood", (_, text, other) => {
+    const bare = { from: '{"id":1,"model":2,', to: '{"id":3,"model":4,' };
+    const saying = (role: string, content: string): string =>
+      `${bare.from}"choices":[{"index":0,"delta":{"role":"${role}","content":"${content}"}}]}`;
+    const alike = new AlikeEvents();
+    const data = saying("assistant", text);
+    alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix: bare });
+    expect([alike.find(saying("assistant", other)), alike.find(saying(other, text))]).toEqual([undefined, undefined]);
+  });
+
+  test("are no lines that make one event only together", () => {
+    const data = eventOf('{"index":0,"delta":\n{"content":"a"}}');
+    const text = `data: ${data}\n\n`;
+    const alike = learned(data);
+    expect([alike.take({ text, position: 0, isBetween: true }), alike.find(data)]).toEqual([undefined, undefined]);
+  });
+
+  test("are taken in a row, as they stand in a stream", () => {
+    const wire = ["a", "\\n", "wörld"].map((text) => `data: ${saying(text)}\n\n`).join("");
+    const finish = `data: ${saying("x").replace("null", '"stop"')}\n\n`;
+    const events = { text: `: ping\n${wire}${finish}`, position: 7, isBetween: true };
+    const alike = learned(saying("Hello"));
+    expect(alike.take(events)).toEqual({
+      frames: wire.replaceAll('"up"', '"shown"').replaceAll('"large"', '"acme/large"'), index: 0, characters: 7,
+    });
+    expect([events.position, alike.take(events)]).toEqual([7 + wire.length, undefined]);
+  });
+
+  test.each([
+    ["in the middle of an event", { text: `data: ${saying("a")}\n\n`, isBetween: false }],
+    ["at a comment", { text: `: ping\ndata: ${saying("a")}\n\n` }],
+    ["at one without its blank line", { text: `data: ${saying("a")}\n` }],
+    ["at one that has another line", { text: `data: ${saying("a")}\ndata: \n\n` }],
+  ])("%s none is taken", (_, stands) => {
+    const events = { position: 0, isBetween: true, ...stands };
+    expect([learned(saying("Hello")).take(events), events.position]).toEqual([undefined, 0]);
   });
 
   test.each([
     ["of another choice", saying("x", 1)],
-    ["with an escape", saying("line\\n")],
+    ["with an escape that JSON does not have", saying("line\\x")],
+    ["with half an escape", saying("\\u00e")],
     ["with a quote, and a member behind it", saying('x","refusal":"no')],
     ["with a character that no JSON text may have", saying("tab\there")],
     ["without text", saying("")],

@@ -1,17 +1,31 @@
+import type { EventText } from "../../upstream/event-reader.ts";
 import { indexOf, type ChatChunk } from "./chat-stream-meter.ts";
 import type { SwappedPrefix } from "./swapped-prefix.ts";
 
 /** What events that differ in their text alone have around it. */
 interface Form {
-  /** The event up to its text's opening quote, as it came, and the frame up to there, as the client gets it. */
+  /** The event up to its text's opening quote. */
   before: string;
-  shownBefore: string;
-  /** The event from its text's closing quote on, and the frame from there on. */
+  /** The event from its text's closing quote on. */
   after: string;
-  shownAfter: string;
+  /** The same as a stream has it, as it comes and as the client gets it. */
+  lines: FormLines;
+  shown: FormLines;
   /** The choice that speaks. */
   index: number;
+  /** Whether it was tried out that the text stands where it is taken from. */
+  proved: boolean;
 }
+
+/** What a stream has before a text, after it, and between the texts of two events in a row. */
+interface FormLines {
+  before: string;
+  after: string;
+  between: string;
+}
+
+const linesOf = (before: string, after: string): FormLines =>
+  ({ before: `data: ${before}`, after: `${after}\n\n`, between: `${after}\n\ndata: ${before}` });
 
 /** So many forms in a row may fit no further event before no more are learned. */
 const triesMax = 4;
@@ -19,12 +33,17 @@ const triesMax = 4;
 /** What a JSON text may not say within quotes as it is (RFC 8259, 7), and the escapes, which stand for something else. */
 const needsReading = /["\\\x00-\x1f]/;
 
+const quote = 0x22;
+const backslash = 0x5c;
+const space = 0x20;
+const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
 /** A text that stands in no event, for trying out whether a place is the one of the text. */
 const probe = "\u2058text\u2058";
 
-/** A piece of text that needed no reading: the client's frame, and what is counted. */
-export interface AlikeEvent {
-  frame: string;
+/** Pieces of text that needed no reading: the client's frames, and what is counted. */
+export interface AlikeRun {
+  frames: string;
   index: number;
   characters: number;
 }
@@ -36,31 +55,90 @@ export interface AlikeEvent {
 export class AlikeEvents {
   private form: Form | undefined;
   private triesLeft = triesMax;
+  /** Characters that the escapes of the latest text have beyond those that they stand for. */
+  private surplus = 0;
 
   /** An event of the known form; undefined for every other, which is to be read. */
-  find(data: string): AlikeEvent | undefined {
+  find(data: string): AlikeRun | undefined {
     const { form } = this;
-    if (form === undefined || !data.startsWith(form.before) || !data.endsWith(form.after)) return undefined;
-    const end = data.length - form.after.length;
-    if (end <= form.before.length) return undefined;
-    const text = data.slice(form.before.length, end);
-    if (needsReading.test(text)) return undefined;
+    if (form === undefined || !data.startsWith(form.before) || !data.endsWith(form.after) || !this.proves(form)) return undefined;
+    const start = form.before.length;
+    const end = this.endOfText(data, start);
+    if (end <= start || end !== data.length - form.after.length) return undefined;
     this.triesLeft = triesMax;
-    return { frame: form.shownBefore + text + form.shownAfter, index: form.index, characters: text.length };
+    const frames = form.shown.before + data.slice(start, end) + form.shown.after;
+    return { frames, index: form.index, characters: end - start - this.surplus };
+  }
+
+  /** Takes all events of the known form that stand in a row from the position on; undefined where the next one is to be read. */
+  take(events: EventText): AlikeRun | undefined {
+    const { form } = this;
+    const { text, position } = events;
+    if (form === undefined || !text.startsWith(form.lines.before, position) || !events.isBetween || !this.proves(form)) return undefined;
+    const { lines, shown, index } = form;
+    let frames = "";
+    let characters = 0;
+    let start = position + lines.before.length;
+    for (let before = shown.before, isFollowed = true; isFollowed; before = shown.between) {
+      const end = this.endOfText(text, start);
+      isFollowed = text.startsWith(lines.between, end);
+      if (end <= start || !(isFollowed || text.startsWith(lines.after, end))) break;
+      frames += before + text.slice(start, end);
+      characters += end - start - this.surplus;
+      events.position = end + lines.after.length;
+      start = end + lines.between.length;
+    }
+    if (characters === 0) return undefined;
+    this.triesLeft = triesMax;
+    return { frames: frames + shown.after, index, characters };
   }
 
   /** Learns the form of an event that was read, where it says nothing but a piece of text and the client gets its start swapped. */
   learn(data: string, { chunk, prefix }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined }): void {
-    if (this.triesLeft === 0 || prefix === undefined) return;
+    if (this.triesLeft === 0 || prefix === undefined || !data.startsWith(prefix.from) || data.includes("\n")) return;
     const text = textAlone(chunk);
     if (text === undefined || needsReading.test(text)) return;
     this.triesLeft -= 1;
-    const start = data.indexOf(`"${text}"`) + 1;
+    const start = data.indexOf(`"${text}"`, prefix.from.length) + 1;
     const before = data.slice(0, start);
     const after = data.slice(start + text.length);
-    if (!before.startsWith(prefix.from) || textAlone(JSON.parse(before + probe + after) as ChatChunk) !== probe) return;
-    const shownBefore = `data: ${prefix.to}${before.slice(prefix.from.length)}`;
-    this.form = { before, after, shownBefore, shownAfter: `${after}\n\n`, index: indexOf(chunk.choices?.[0] ?? {}) };
+    const shownBefore = prefix.to + before.slice(prefix.from.length);
+    this.form = {
+      before, after, lines: linesOf(before, after), shown: linesOf(shownBefore, after), index: indexOf(chunk.choices?.[0] ?? {}),
+      proved: false,
+    };
+  }
+
+  /** Tries a form out when it is first met again, since many a first event of a stream has a form of its own. */
+  private proves(form: Form): boolean {
+    form.proved ||= saysText(form);
+    if (!form.proved) this.form = undefined;
+    return form.proved;
+  }
+
+  /** The index of the quote that closes the text; -1 where it is none that JSON can have. */
+  private endOfText(data: string, start: number): number {
+    this.surplus = 0;
+    for (let index = start; index < data.length; index += 1) {
+      const code = data.charCodeAt(index);
+      if (code === quote) return index;
+      if (code < space) return -1;
+      if (code !== backslash) continue;
+      escape.lastIndex = index;
+      if (!escape.test(data)) return -1;
+      this.surplus += escape.lastIndex - index - 1;
+      index = escape.lastIndex - 1;
+    }
+    return -1;
+  }
+}
+
+/** Whether a text in the form's place is what the event says: what was found there first may be another member, or none. */
+function saysText({ before, after }: Form): boolean {
+  try {
+    return textAlone(JSON.parse(before + probe + after) as ChatChunk) === probe;
+  } catch {
+    return false;
   }
 }
 

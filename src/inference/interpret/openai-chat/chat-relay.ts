@@ -4,6 +4,7 @@ import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts"
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { encodeStreamError } from "../../dialects/openai-chat/encode-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
+import type { EventText } from "../../upstream/event-reader.ts";
 import type { SseEvent } from "../../upstream/sse-decoder.ts";
 import type { RelayOptions, StreamRelay } from "../interpretation.ts";
 import { fallbackMembers, type ModelFallback } from "../model-fallback.ts";
@@ -56,12 +57,19 @@ export class ChatRelay implements StreamRelay {
     return this.meter.metered();
   }
 
+  acceptAlike(events: EventText): string {
+    const alike = this.alike.take(events);
+    if (alike === undefined) return "";
+    this.meter.observeText(alike);
+    return alike.frames;
+  }
+
   accept(event: SseEvent): string | Promise<string> {
     const { data } = event;
     const alike = event.event === undefined ? this.alike.find(data) : undefined;
     if (alike !== undefined) {
       this.meter.observeText(alike);
-      return alike.frame;
+      return alike.frames;
     }
     if (data === "[DONE]") return this.close({ terminated: true });
     // Heartbeats that are no JSON, such as `data: : keepalive`, are nobody's content.

@@ -81,7 +81,7 @@ export class ChatStreamMeter {
     if (usage !== undefined && usage !== null) this.usage = readChatUsage(usage) ?? this.usage;
   }
 
-  /** Counts a piece of text that a choice said, of an event that need not be read. */
+  /** Counts text that a choice said, of events that need not be read. */
   observeText({ index, characters }: { index: number; characters: number }): void {
     this.outputCharacters += characters;
     this.open.add(index);
