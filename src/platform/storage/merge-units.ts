@@ -16,27 +16,34 @@ export interface MergedAdd {
 }
 
 /** Groups a batch by statement and adds up equal counter keys, so that each counter row is written once. */
-export function mergeUnits(units: readonly PackedUnit[]): MergedUnits {
-  const merged: MergedUnits = { inserts: [], adds: [] };
+export const mergeUnits = (units: readonly PackedUnit[]): MergedUnits => ({ inserts: groupInserts(units), adds: mergeAdds(units) });
+
+/** Rows of a batch by the index of their insert statement. */
+export function groupInserts(units: readonly PackedUnit[]): MergedUnits["inserts"] {
+  const inserts: MergedUnits["inserts"] = [];
   for (const unit of units) {
-    const insertEnd = 1 + 2 * (unit[0] as number);
-    for (let at = 1; at < insertEnd; at += 2) {
-      (merged.inserts[unit[at] as number] ??= []).push(unit[at + 1] as readonly SqlValue[]);
-    }
-    for (let at = insertEnd; at < unit.length; at += 3) {
-      const statement = (merged.adds[unit[at] as number] ??= new Map());
-      const key = unit[at + 1] as readonly SqlValue[];
-      mergeAdd(statement, { name: JSON.stringify(key), key, sums: unit[at + 2] as readonly number[] });
-    }
+    const end = insertEnd(unit);
+    for (let at = 1; at < end; at += 2) (inserts[unit[at] as number] ??= []).push(unit[at + 1] as readonly SqlValue[]);
   }
-  return merged;
+  return inserts;
 }
 
-/** Adds growth to what is known of its counter row, found by its key as JSON. */
-export function mergeAdd(
-  into: Map<string, MergedAdd>,
-  { name, key, sums }: { name: string; key: readonly SqlValue[]; sums: readonly (number | bigint)[] },
-): void {
+/** Growth of counters by the index of their add statement, equal keys added up. */
+export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
+  const adds: MergedUnits["adds"] = [];
+  for (const unit of units) {
+    for (let at = insertEnd(unit); at < unit.length; at += 3) {
+      mergeAdd(adds[unit[at] as number] ??= new Map(), unit[at + 1] as readonly SqlValue[], unit[at + 2] as readonly number[]);
+    }
+  }
+  return adds;
+}
+
+/** Where the adds of a unit begin. */
+const insertEnd = (unit: PackedUnit): number => 1 + 2 * (unit[0] as number);
+
+function mergeAdd(into: Map<string, MergedAdd>, key: readonly SqlValue[], sums: readonly number[]): void {
+  const name = JSON.stringify(key);
   const known = into.get(name);
   if (!known) {
     into.set(name, { key, sums: [...sums] });
@@ -47,7 +54,7 @@ export function mergeAdd(
   }
 }
 
-function exactSum(total: number | bigint, growth: number | bigint): number | bigint {
+function exactSum(total: number | bigint, growth: number): number | bigint {
   if (typeof total === "number" && typeof growth === "number") {
     const sum = total + growth;
     if (Number.isSafeInteger(sum) || !Number.isInteger(sum)) return sum;

@@ -20,9 +20,9 @@ export class DatabaseWorker {
   #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
   #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
-  /** Batches that were sent, and the last of them that counters are known to stand for. */
+  /** Batches that were sent, and the last of them that the database is known to show. */
   #batchesSent = 0;
-  #batchesCounted = 0;
+  #batchesShown = 0;
   #failure: StorageUnavailableError | undefined;
 
   constructor() {
@@ -62,12 +62,12 @@ export class DatabaseWorker {
     });
   }
 
-  /** Resolves when the counters stand for every batch that was sent; undefined when they do. */
-  whenCounted(): Promise<void> | undefined {
+  /** Resolves when the database shows every batch that was sent; undefined when it does. */
+  whenShown(): Promise<void> | undefined {
     const sent = this.#batchesSent;
-    if (sent === this.#batchesCounted) return undefined;
+    if (sent === this.#batchesShown) return undefined;
     return this.request({ kind: "work-off" }).then(() => {
-      this.#batchesCounted = Math.max(this.#batchesCounted, sent);
+      this.#batchesShown = Math.max(this.#batchesShown, sent);
     });
   }
 

@@ -73,8 +73,8 @@ export class WorkerConnection implements DatabaseConnection {
     const request = { kind: "query", sql, parameters } as const;
     if (this.#state === "transaction") return writer.request(request);
     if (SelectQueryNode.is(query) || readsOnly.test(sql)) {
-      const counted = writer.whenCounted();
-      return counted === undefined ? reader.request(request) : counted.then(() => reader.request(request));
+      const shown = writer.whenShown();
+      return shown === undefined ? reader.request(request) : shown.then(() => reader.request(request));
     }
     return new Promise((resolve, reject) => {
       turn.whenFree(() => writer.request(request).then(resolve, reject));

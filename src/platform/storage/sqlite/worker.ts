@@ -5,8 +5,11 @@
 import type { Database } from "bun:sqlite";
 import { assert } from "../../lib/assert.ts";
 import type { PackedUnit } from "../packed-unit.ts";
-import { BatchApplier } from "./batch-applier.ts";
+import { applyBatch } from "./batch-applier.ts";
+import { CommitJournal, journalPath } from "./commit-journal.ts";
+import { DeferredCommit } from "./deferred-commit.ts";
 import { engineErrorOf } from "./engine-error.ts";
+import { beginJournal, commitWhatIsLeft } from "./left-commits.ts";
 import { QueryRunner } from "./query-runner.ts";
 import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
 import { restedMessage, restMs, restsAfter, type OpenRequest, type QueryRows, type WorkerRequest, type WorkerResponse } from "./worker-protocol.ts";
@@ -17,7 +20,9 @@ class DatabaseThread {
   #lock: Database | undefined;
   #database: Database | undefined;
   #runner: QueryRunner | undefined;
-  #applier: BatchApplier | undefined;
+  #journal: CommitJournal | undefined;
+  /** Commits that are durable and that the database does not show yet. */
+  deferred: DeferredCommit | undefined;
 
   answer(request: WorkerRequest): QueryRows | undefined {
     switch (request.kind) {
@@ -30,18 +35,13 @@ class DatabaseThread {
     }
   }
 
-  /** Brings counters up to date; nothing is noted while a transaction is open, so this never stands inside one. */
+  /** Lets the database show every commit; none waits while a transaction of others is open, so this never stands inside one. */
   workOff(): undefined {
-    this.#applier?.deferred.workOff();
+    this.deferred?.workOff();
   }
 
-  /** Whether counters wait to be brought up to date, and whether for long enough. */
-  get deferred(): { isEmpty: boolean; isDue: boolean } | undefined {
-    return this.#applier?.deferred;
-  }
-
-  applyBatch(units: readonly PackedUnit[]): string {
-    const refusals = this.#opened(this.#applier).apply(units);
+  applyBatch(units: readonly PackedUnit[], json: string): string {
+    const refusals = applyBatch(opened(this.deferred), units, json);
     return refusals.length === 0 ? "" : JSON.stringify(refusals);
   }
 
@@ -49,32 +49,38 @@ class DatabaseThread {
     if (options.role === "writer") this.#lock = takeProcessLock(options.path, options.lockTimeoutMs);
     this.#database = openConnection(options);
     this.#runner = new QueryRunner(this.#database);
+    if (options.role === "reader") return;
+    this.#journal = new CommitJournal(journalPath(options.path), { reachesDisk: options.synchronous === "FULL" });
+    commitWhatIsLeft(this.#database, this.#journal);
   }
 
   #query({ sql, parameters }: Extract<WorkerRequest, { kind: "query" }>): QueryRows {
     this.workOff();
-    return this.#opened(this.#runner).run(sql, parameters);
+    return opened(this.#runner).run(sql, parameters);
   }
 
   #prepare({ statements }: Extract<WorkerRequest, { kind: "prepare" }>): undefined {
-    this.#applier = new BatchApplier(this.#opened(this.#database), statements);
+    const parts = { database: opened(this.#database), journal: opened(this.#journal), statements };
+    beginJournal(parts);
+    this.deferred = new DeferredCommit(parts);
   }
 
   /** The engine ends some failed transactions by itself; then there is nothing left to roll back. */
   #rollback(): undefined {
-    if (this.#database?.inTransaction) this.#database.run("ROLLBACK");
+    if (this.deferred?.isEmpty !== false && this.#database?.inTransaction) this.#database.run("ROLLBACK");
   }
 
   #close(): undefined {
     this.workOff();
     this.#database?.close();
+    this.#journal?.close();
     this.#lock?.close();
   }
+}
 
-  #opened<Part>(part: Part | undefined): Part {
-    assert(part !== undefined, "the database thread was used before it was opened");
-    return part;
-  }
+function opened<Part>(part: Part | undefined): Part {
+  assert(part !== undefined, "the database thread was used before it was opened");
+  return part;
 }
 
 const thread = new DatabaseThread();
@@ -90,12 +96,12 @@ function respond(request: WorkerRequest): WorkerResponse {
 
 const sleepCell = new Int32Array(new SharedArrayBuffer(4));
 
-/** How long counters may wait for more growth, in milliseconds. */
+/** How long a commit may wait for others until the database shows it, in milliseconds. */
 const maxDeferralMs = 50;
 
 let workOffTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Sees to it that counters do not wait for long. What fails is tried again, and told to whoever reads before it succeeds. */
+/** Sees to it that nothing waits for long. What fails is tried again, and told to whoever reads before it succeeds. */
 function workOffSoon(): void {
   if (thread.deferred?.isDue) workOffNow();
   else if (!thread.deferred?.isEmpty) workOffTimer ??= setTimeout(workOffNow, maxDeferralMs);
@@ -114,7 +120,7 @@ function workOffNow(): void {
 /** Answers a batch at once, and does only then what nobody waits for. */
 function takeBatch(json: string): void {
   const units = JSON.parse(json) as PackedUnit[];
-  self.postMessage(thread.applyBatch(units));
+  self.postMessage(thread.applyBatch(units, json));
   workOffSoon();
   if (!restsAfter(units.length)) return;
   Atomics.wait(sleepCell, 0, 0, restMs);
