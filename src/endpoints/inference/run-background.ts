@@ -4,7 +4,7 @@ import type { InferenceDependencies } from "../../inference/dependencies.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
 import type { BackgroundJob, RunBackground } from "../../inference/stored-responses/background-job.ts";
-import { endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
+import { createdAt, endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
 import type { ResponseStore } from "../../inference/stored-responses/response-store.ts";
 import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
 import { assert } from "../../platform/lib/assert.ts";
@@ -55,7 +55,7 @@ export const runBackground = (services: Services): RunBackground => async (job, 
   signal.addEventListener("abort", () => stream.cancel(), { once: true });
   if (signal.aborted) stream.cancel();
   for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) {
-    const events = eventsIn(frames);
+    const events = createdAt(eventsIn(frames), Math.floor(job.createdAtMs / 1000));
     for (const { name, data } of events) sink.event(name, data);
     const end = endIn(events);
     if (end !== undefined) sink.record(end.status, end.record);

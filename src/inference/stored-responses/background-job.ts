@@ -109,9 +109,14 @@ export class ActiveJob implements BackgroundSink {
     const { log } = this;
     if (log.hasTerminal && this.reported?.status === status) return;
     log.withdrawTerminal();
-    const name = terminalOf(status);
-    const sequenceNumber = log.nextSequenceNumber;
-    log.append({ sequenceNumber, name, data: JSON.stringify({ type: name, sequence_number: sequenceNumber, response: record }) });
+    // Clients take nothing of a response before they have heard that it was created.
+    if (log.nextSequenceNumber === 0) this.tell("response.created", { ...record, status: "queued", error: null });
+    this.tell(terminalOf(status), record);
+  }
+
+  private tell(name: string, response: ResponseRecord): void {
+    const sequenceNumber = this.log.nextSequenceNumber;
+    this.log.append({ sequenceNumber, name, data: JSON.stringify({ type: name, sequence_number: sequenceNumber, response }) });
   }
 }
 

@@ -53,7 +53,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     });
     await runner.cancel(id);
     expect(await find()).toMatchObject({ status: "cancelled", record: { error: null, output: [{ id: "msg_half" }] } });
-    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.failed"]);
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.created", "1 response.failed"]);
   });
 
   test("an answer that was whole when it was cancelled stays whole", async () => {
@@ -75,7 +75,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     run.complete();
     await runner.untilIdle();
     expect(await find()).toMatchObject({ status: "cancelled" });
-    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.failed"]);
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.created", "1 response.failed"]);
   });
 
   test("a job that waits is cancelled without a run, and so is one that no runner knows", async () => {
@@ -85,7 +85,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     const run = await script.nth(1);
     const followed = readAll(runner.follow(responseId(2), -1));
     for (const number of [2, 3]) await runner.cancel(responseId(number));
-    expect(namesIn(await followed)).toEqual(["0 response.failed"]);
+    expect(namesIn(await followed)).toEqual(["0 response.created", "1 response.failed"]);
     run.complete();
     await runner.untilIdle();
     expect(script.begun).toHaveLength(1);

@@ -39,6 +39,14 @@ export function endIn(
   return { status: statusByEnd[end.name], record: key in told ? { ...response, [key]: told[key] } : response };
 }
 
+/** Events as they are told of a response that was created at this time, in Unix seconds, whenever its provider began. */
+export const createdAt = (events: readonly { name: string; data: string }[], seconds: number): { name: string; data: string }[] =>
+  events.map(({ name, data }) => {
+    if (!data.includes('"created_at"')) return { name, data };
+    const { response, ...others } = JSON.parse(data) as { response?: ResponseRecord };
+    return { name, data: response === undefined ? data : JSON.stringify({ ...others, response: { ...response, created_at: seconds } }) };
+  });
+
 /** Frames of the wire, exactly as each event was or would have been sent. */
 export const framesOf = (events: readonly ResponseEvent[]): string =>
   events.map(({ name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("");

@@ -98,6 +98,9 @@ test("a background response is queued, followed from any event, and charged once
   expect(events.map((event) => String(event.type)).slice(-2)).toEqual(["response.completed", "response.service.metadata"]);
   const ended = await openai.responses.retrieve(queued.id);
   expect(ended).toMatchObject({ status: "completed", output_text: fixtureText, usage: { cost: 0.000016 } });
+  // It is as old as its request, whenever its provider says that it began.
+  const told = events.flatMap((event) => ("response" in event ? [event.response.created_at] : []));
+  expect([ended.created_at, ...told]).toEqual([ended, ...told].map(() => queued.created_at));
 });
 
 test("a background response is cancelled, and its provider left alone", async () => {

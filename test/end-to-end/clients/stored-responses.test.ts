@@ -131,4 +131,7 @@ test("a background response that fails says why", async () => {
   const failed = await responses.retrieve(id);
   expect(failed.status).toBe("failed");
   expect(failed.error?.message).toContain("The fixture refused with 400.");
+  // The helper takes nothing before it has heard of a response's beginning.
+  const helped = await responses.stream({ response_id: id }).finalResponse();
+  expect(helped).toMatchObject({ id, status: "failed", error: failed.error });
 });
