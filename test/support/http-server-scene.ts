@@ -83,6 +83,8 @@ export class HttpServerScene {
       "/endless": { GET: streamed(() => ({ next: endless, cancel })) },
       "/silent": { GET: streamed(() => ({ next: () => new Promise(() => undefined), cancel })) },
       "/hold": { POST: (request) => this.hold(request) },
+      "/throws-at-once": { GET() { throw new Error("a mistake"); } },
+      "/breaks": { GET: streamed(() => ({ next: () => Promise.reject(new Error("a mistake")), cancel })) },
       "/throws": { GET: () => Promise.reject(new Error("a mistake")) },
       "/bad-header": { GET: () => new Reply("", { headers: { "x-a": "one\r\nx-b: two" } }) },
     };

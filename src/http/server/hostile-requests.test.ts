@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { seeded } from "../../../test/support/seeded.ts";
 import { answersIn, closing, get, HttpServerScene, post } from "../../../test/support/http-server-scene.ts";
 
 const clock = new FakeClock();
@@ -43,6 +44,27 @@ describe("what could be understood in two ways, or not at all, is refused", () =
     expect(told).toEqual([`HTTP/1.1 ${status} `, true, false]);
     expect(text.match(/HTTP\/1\.1 /g)?.length).toBe(1);
   });
+});
+
+test("5,000 requests with wrong bytes: each is answered or left, nothing is thrown, and the server goes on", async () => {
+  const random = seeded(23);
+  const chunked = "POST /echo HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+  const requests = [get("/page?x=1", "x-a: 1\r\n"), post("/echo", "abc"), chunked].map((text) => Buffer.from(text));
+  const before = scene.errors.length;
+  const mutated = (): Buffer => {
+    const bytes = Buffer.concat([requests[Math.floor(random() * requests.length)] as Buffer, requests[0] as Buffer]);
+    for (let times = Math.floor(random() * 3); times >= 0; times -= 1) bytes[Math.floor(random() * bytes.length)] = random() * 256;
+    return bytes.subarray(0, random() < 0.2 ? random() * bytes.length : bytes.length);
+  };
+  for (let round = 0; round < 50; round += 1) {
+    const told = await Promise.all(Array.from({ length: 100 }, async () => {
+      const each = scene.client();
+      each.socket.end(mutated());
+      return await each.untilOver();
+    }));
+    for (const text of told) expect(text).toMatch(/^(?:HTTP\/1\.1 (?:200|400|404|408|417|431|501|505) |$)/);
+  }
+  expect([scene.errors.length, (await scene.ask(get("/page", closing))).slice(-6)]).toEqual([before, "a page"]);
 });
 
 describe("a client that owes something for a minute is left", () => {

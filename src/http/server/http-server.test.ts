@@ -46,9 +46,21 @@ describe("an answer", () => {
     expect(text.slice(text.indexOf("\r\n\r\n") + 4) === scene.large).toBe(true);
   });
 
-  test.each(["/throws", "/bad-header"])("that cannot be made (%s) ends the connection, and the operator hears of it", async (path) => {
+  const mistakes = ["/throws", "/throws-at-once", "/bad-header"];
+  test.each(mistakes)("that cannot be made (%s) is a 500, of which the operator hears", async (path) => {
     const before = scene.errors.length;
-    expect([await scene.ask(get(path)), scene.errors.length - before]).toEqual(["", 1]);
+    const text = await scene.ask(get(path));
+    expect([text.slice(9, 12), text.includes("Connection: close"), scene.errors.length - before]).toEqual(["500", true, 1]);
+  });
+
+  test("that breaks once it has begun ends as it stands", async () => {
+    const text = await scene.ask(get("/breaks"));
+    expect([text.startsWith("HTTP/1.1 200 OK"), text.endsWith("\r\n\r\n")]).toEqual([true, true]);
+  });
+
+  test("arrives although its client still sends, on a connection that ends with it", async () => {
+    const body = "x".repeat(3_000_000);
+    for (let round = 0; round < 20; round += 1) expect(await scene.ask(post("/unread", body, closing))).toEndWith("not read");
   });
 });
 

@@ -110,7 +110,8 @@ export class HttpServer implements ConnectionServer {
   }
 
   refuse({ status, message }: HttpFault): Answer {
-    const envelope = encodeContractError(new GatewayError("bad_request", message), { traceId: "" });
+    const error = new GatewayError(status === 500 ? "internal_server_error" : "bad_request", message);
+    const envelope = encodeContractError(error, { traceId: "" });
     return new Reply(JSON.stringify(envelope), { status, headers: { "content-type": "application/json" } });
   }
 

@@ -4,6 +4,12 @@ import type { RequestHeaders } from "./http-request.ts";
 /** Bytes that a request's line and headers may have together. */
 export const headBytesMax = 64 * 1024;
 
+/** The empty line that ends a head, with the end of the line before it. */
+export const headEnd = "\r\n\r\n";
+
+/** Bytes that a head is looked for in at first; few have more. */
+const usualHeadBytes = 8 * 1024;
+
 /** What a request says before its body. */
 export interface RequestHead {
   method: string;
@@ -117,4 +123,14 @@ function originForm(method: string, target: string): string {
   const absolute = /^https?:\/\/[^/?]*(.*)$/i.exec(target)?.[1];
   if (absolute === undefined) throw new HttpFault(400, "The request's target is no path.");
   return absolute.startsWith("/") ? absolute : `/${absolute}`;
+}
+
+/** The text before the first empty line; undefined while there is none. */
+export function headTextIn(bytes: Buffer, from: number): string | undefined {
+  const text = bytes.toString("latin1", from, Math.min(bytes.length, from + usualHeadBytes));
+  const end = text.indexOf(headEnd);
+  if (end >= 0) return text.slice(0, end);
+  if (bytes.length - from <= usualHeadBytes) return undefined;
+  const farEnd = bytes.indexOf(headEnd, from + usualHeadBytes - headEnd.length);
+  return farEnd < 0 ? undefined : bytes.toString("latin1", from, farEnd);
 }

@@ -8,7 +8,7 @@ import { IncomingRequest } from "./incoming-request.ts";
 import type { ReplyManner } from "./reply-manner.ts";
 import { writeReply, type ReplySink } from "./reply-writer.ts";
 import { Reply, type Answer } from "./reply.ts";
-import { headBytesMax, parseRequestHead, type RequestHead } from "./request-head.ts";
+import { headBytesMax, headEnd, headTextIn, parseRequestHead, type RequestHead } from "./request-head.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
 /** What connections need of their server. */
@@ -34,27 +34,13 @@ const pipelinedBytesMax = 64 * 1024;
 /** How long a client may take for a head, or fall silent within a body or after the last answer, in milliseconds. */
 const patienceMs = 60_000;
 
-const headEnd = "\r\n\r\n";
 const goOn = "HTTP/1.1 100 Continue\r\n\r\n";
-
-/** Bytes that a head is looked for in at first; few have more. */
-const usualHeadBytes = 8 * 1024;
 
 const closedEarly = (): GatewayError => new GatewayError("bad_request", "The body ended before it was complete. Send it whole.");
 
 /** The frames of an answer that comes bit by bit. */
 const framesOf = (answer: Answer): FrameSource | undefined =>
   answer instanceof Reply && typeof answer.body !== "string" ? answer.body : undefined;
-
-/** The text before the first empty line; undefined while there is none. */
-function headTextIn(bytes: Buffer, from: number): string | undefined {
-  const text = bytes.toString("latin1", from, Math.min(bytes.length, from + usualHeadBytes));
-  const end = text.indexOf(headEnd);
-  if (end >= 0) return text.slice(0, end);
-  if (bytes.length - from <= usualHeadBytes) return undefined;
-  const farEnd = bytes.indexOf(headEnd, from + usualHeadBytes - headEnd.length);
-  return farEnd < 0 ? undefined : bytes.toString("latin1", from, farEnd);
-}
 
 /** One client's connection: requests one after the other, each answered before the next is looked at (RFC 9112, 9.3). */
 export class ServerConnection implements BodyConnection, ReplySink {
@@ -69,6 +55,8 @@ export class ServerConnection implements BodyConnection, ReplySink {
   private paused = false;
   private awaitsContinue = false;
   private closes = false;
+  /** Whether something of the answer under way was written. */
+  private answerBegun = false;
   private ending = false;
   /** Since when the client owes something, in monotonic milliseconds; undefined while it may be silent. */
   private owesSinceMs: number | undefined;
@@ -111,9 +99,8 @@ export class ServerConnection implements BodyConnection, ReplySink {
   sweep(nowMs: number): void {
     if (this.owesSinceMs === undefined || nowMs - this.owesSinceMs < patienceMs) return;
     this.owesSinceMs = undefined;
-    if (this.ending) this.terminate();
-    else if (this.request === undefined) this.refuse(new HttpFault(408, "The request did not come in time."));
-    else this.terminate();
+    if (this.ending || this.body !== undefined) this.terminate();
+    else this.refuse(new HttpFault(408, "The request did not come in time."));
   }
 
   /** Ends the connection at once. */
@@ -123,7 +110,9 @@ export class ServerConnection implements BodyConnection, ReplySink {
   }
 
   write(data: string | Uint8Array, byteLength: number): Promise<void> | undefined {
-    return this.isGone ? undefined : this.writer.write(data, byteLength);
+    if (this.isGone) return undefined;
+    this.answerBegun = true;
+    return this.writer.write(data, byteLength);
   }
 
   onGone(listener: () => void): void {
@@ -144,7 +133,7 @@ export class ServerConnection implements BodyConnection, ReplySink {
     this.owesSinceMs = this.server.clock.monotonicMs();
     if (!this.awaitsContinue) return;
     this.awaitsContinue = false;
-    void this.write(goOn, goOn.length);
+    void this.writer.write(goOn, goOn.length);
   }
 
   /** Works on what has come for as far as it goes. */
@@ -214,10 +203,15 @@ export class ServerConnection implements BodyConnection, ReplySink {
   private answer(head: RequestHead, body: IncomingBody): void {
     const request = new IncomingRequest(head, { body, addressOf: this.addressOf });
     this.request = request;
+    this.answerBegun = false;
     this.server.onBegin();
-    const answering = this.server.handle(request);
-    if (answering instanceof Promise) answering.then((answer) => this.send(answer, head), this.fail);
-    else this.send(answering, head);
+    try {
+      const answering = this.server.handle(request);
+      if (answering instanceof Promise) answering.then((answer) => this.send(answer, head), this.fail);
+      else this.send(answering, head);
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   private send(answer: Answer, head: RequestHead): void {
@@ -234,10 +228,12 @@ export class ServerConnection implements BodyConnection, ReplySink {
     }
   }
 
-  /** An answer could not be made or written: its client gets no other, since this one may have begun. */
+  /** An answer could not be made or written. Where none of it has left the client is told so, else its connection breaks off. */
   private readonly fail = (error: unknown): void => {
     this.server.onError(error);
-    this.terminate();
+    this.closes = true;
+    if (this.answerBegun) this.terminate();
+    else this.tellFault(new HttpFault(500, "The gateway failed on this request."));
     this.afterAnswer();
   };
 
@@ -246,7 +242,7 @@ export class ServerConnection implements BodyConnection, ReplySink {
     const { isCurrent } = head;
     const keeps = isCurrent ? !wishes.includes("close") : wishes.includes("keep-alive") && framesOf(answer) === undefined;
     // A client that was not told to send its body may send it or not: where the next request begins is not known.
-    this.closes = !keeps || this.server.closing || this.awaitsContinue;
+    this.closes ||= !keeps || this.server.closing || this.awaitsContinue;
     return {
       withoutBody: head.method === "HEAD",
       knowsChunks: isCurrent,
@@ -276,10 +272,13 @@ export class ServerConnection implements BodyConnection, ReplySink {
       this.closes = true;
       return;
     }
-    void writeReply(this.server.refuse(fault), {
-      sink: this, manner: { withoutBody: false, knowsChunks: true, closes: true, nowMs: this.server.clock.nowMs() },
-    });
+    this.tellFault(fault);
     this.close();
+  }
+
+  private tellFault(fault: HttpFault): void {
+    const manner: ReplyManner = { withoutBody: false, knowsChunks: true, closes: true, nowMs: this.server.clock.nowMs() };
+    void writeReply(this.server.refuse(fault), { sink: this, manner });
   }
 
   /** Ends the connection once everything is sent. What still comes is not read, so that the client gets to read its answer. */
