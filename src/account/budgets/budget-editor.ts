@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
+import { mayBeId, newId } from "../../platform/lib/ids.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import { UnsafeTargetError } from "../notify/public-address.ts";
 import type { WebhookSecrets } from "../notify/webhook-secret.ts";
@@ -45,7 +45,7 @@ export class BudgetEditor {
 
   /** Throws `not_found`, also for budgets of other workspaces. */
   async find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Budget> {
-    const budget = await this.options.store.find(id);
+    const budget = mayBeId(id) ? await this.options.store.find(id) : undefined;
     if (budget === undefined || budget.workspaceId !== workspaceId) throw noBudget();
     return budget;
   }
@@ -68,6 +68,7 @@ export class BudgetEditor {
 
   /** Changes what is named. Throws as `create` does, and `not_found`. */
   change(reference: { workspaceId: string; id: string }, changes: Partial<BudgetFields>): Promise<Budget> {
+    if (Object.keys(changes).length === 0) return this.find(reference);
     return this.write(reference, async (budget) => {
       await this.assertReachable(budget.workspaceId, { emails: changes.emails ?? [], webhookUrl: changes.webhookUrl ?? null });
       return { ...budget, ...changes };

@@ -79,7 +79,8 @@ export class ProviderKeyEditor {
   }
 
   /** Changes some fields, or the key itself in place. Throws `not_found` and `conflict`. */
-  change(reference: ProviderKeyReference, { secret, ...fields }: ProviderKeyChanges): Promise<ProviderKey> {
+  async change(reference: ProviderKeyReference, { secret, ...fields }: ProviderKeyChanges): Promise<ProviderKey> {
+    if (secret === undefined && Object.keys(fields).length === 0) return this.find(reference);
     return this.write(reference, async (key) => {
       if (secret === undefined) return { ...key, ...fields };
       this.assertNew(secret, key);
@@ -107,7 +108,9 @@ export class ProviderKeyEditor {
   }
 
   /** Changes a donation's limit, pauses or resumes it. Throws `not_found` and `conflict`. */
-  changeDonation(reference: ProviderKeyReference, changes: DonationChanges): Promise<ProviderKey> {
+  async changeDonation(reference: ProviderKeyReference, changes: DonationChanges): Promise<ProviderKey> {
+    const key = this.find(reference);
+    if (Object.keys(changes).length === 0 && donationOf(key)) return key;
     return this.write(reference, (key) => ({ ...key, donation: { ...donationOf(key), ...changes } }));
   }
 

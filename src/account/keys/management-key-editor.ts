@@ -1,7 +1,7 @@
 import { brand } from "../../platform/lib/brand.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
+import { mayBeId, newId } from "../../platform/lib/ids.ts";
 import { DistinctTime } from "../distinct-time.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { maskSecret } from "./llm-key.ts";
@@ -47,7 +47,7 @@ export class ManagementKeyEditor {
 
   /** Revokes a key; its next request is refused. Throws `not_found`, also for keys of other workspaces. */
   async revoke({ workspaceId, id, reason }: { workspaceId: string; id: string; reason: string | null }): Promise<void> {
-    const revoked = await this.store.revoke({ workspaceId, id, reason, nowMs: this.clock.nowMs() });
+    const revoked = mayBeId(id) && await this.store.revoke({ workspaceId, id, reason, nowMs: this.clock.nowMs() });
     // A revocation whose answer was lost stands in the database, and its repetition ends it here as well.
     const isLive = this.directory.managementKeyById(id)?.workspaceId === workspaceId;
     if (!revoked && !isLive) {

@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { mayBeId } from "../../platform/lib/ids.ts";
 import type { Month } from "../ledger/month.ts";
 import type { Buyer, Order, OrderKind, OrderState } from "./order.ts";
 import type { OrderRow, PaymentTables } from "./payment-tables.ts";
@@ -60,6 +61,7 @@ export class OrderStore {
 
   /** The order with this id, whoever owns it. */
   async find(id: string): Promise<Order | undefined> {
+    if (!mayBeId(id)) return undefined;
     const row = await this.database.selectFrom("payment_orders").selectAll().where("id", "=", id).executeTakeFirst();
     return row && fromRow(row);
   }

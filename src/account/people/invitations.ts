@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
 import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
+import { mayBeId, newId } from "../../platform/lib/ids.ts";
 import type { SecretHasher } from "../keys/secret-hasher.ts";
 import { newOneTimeToken } from "./one-time-token.ts";
 import type { PeopleTables } from "./people-tables.ts";
@@ -95,9 +95,9 @@ export class Invitations {
 
   /** Throws `not_found`, also for invitations of other organisations. */
   async revoke({ organizationId, id }: { organizationId: string; id: string }): Promise<void> {
-    const row = await this.database.updateTable("organization_invitations").set({ revoked_at_ms: this.clock.nowMs() })
+    const row = mayBeId(id) ? await this.database.updateTable("organization_invitations").set({ revoked_at_ms: this.clock.nowMs() })
       .where("id", "=", id).where("organization_id", "=", organizationId)
-      .where("accepted_at_ms", "is", null).where("revoked_at_ms", "is", null).returning("id").executeTakeFirst();
+      .where("accepted_at_ms", "is", null).where("revoked_at_ms", "is", null).returning("id").executeTakeFirst() : undefined;
     if (row === undefined) throw new GatewayError("not_found", "There is no open invitation with this id.");
   }
 

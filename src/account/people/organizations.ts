@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
+import { mayBeId, newId } from "../../platform/lib/ids.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { workspaceRow } from "../workspaces/workspace-store.ts";
@@ -68,7 +68,8 @@ export class Organizations {
 
   /** One of them. Throws `not_found`, also where the person is no member. */
   async find({ organizationId, userId }: Standing, database = this.options.database): Promise<Organization> {
-    const found = await this.rows(userId, database).where("organization.id", "=", organizationId).executeTakeFirst();
+    const found = mayBeId(organizationId)
+      ? await this.rows(userId, database).where("organization.id", "=", organizationId).executeTakeFirst() : undefined;
     if (found === undefined) throw noSuchOrganization();
     return found;
   }
@@ -156,7 +157,8 @@ export class Organizations {
   }
 
   private async memberOf({ organizationId, userId }: Standing, database: Kysely<PeopleTables>): Promise<Member> {
-    const found = await memberRows(database, organizationId).where("member.user_id", "=", userId).executeTakeFirst();
+    const found = mayBeId(userId)
+      ? await memberRows(database, organizationId).where("member.user_id", "=", userId).executeTakeFirst() : undefined;
     if (found === undefined) throw noSuchMember();
     return found;
   }

@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { mayBeId } from "../../platform/lib/ids.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** A session as its user sees it. */
@@ -33,6 +34,7 @@ export class SessionStore {
 
   /** Ends one session of a user; false when they have none with this id. */
   async revoke({ userId, id }: { userId: string; id: string }): Promise<boolean> {
+    if (!mayBeId(id)) return false;
     const row = await this.database.deleteFrom("user_sessions").where("id", "=", id).where("user_id", "=", userId)
       .returning("id").executeTakeFirst();
     return row !== undefined;

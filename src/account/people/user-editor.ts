@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { mayBeId } from "../../platform/lib/ids.ts";
 import { Turns } from "../turns.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { operatorsOneAtATime, ownersOneAtATime } from "./one-at-a-time.ts";
@@ -54,7 +55,7 @@ export class UserEditor {
 
   /** Throws `not_found`. */
   async find(id: string): Promise<UserRecord> {
-    const user = await this.options.users.find(id);
+    const user = mayBeId(id) ? await this.options.users.find(id) : undefined;
     if (user === undefined) throw noUser();
     return user;
   }

@@ -58,7 +58,8 @@ export class PresetEditor {
   }
 
   /** Changes some fields. Throws `not_found`. */
-  change(reference: PresetReference, { name, description, config }: PresetChanges): Promise<Preset> {
+  async change(reference: PresetReference, { name, description, config }: PresetChanges): Promise<Preset> {
+    if (name === undefined && description === undefined && config === undefined) return this.find(reference);
     return this.turns.run(reference.workspaceId, async () => {
       const preset = this.find(reference);
       const changed: Preset = {

@@ -8,7 +8,6 @@ import { workspaceOf } from "./account-caller.ts";
 
 const pageMax = 200;
 const pageDefault = 50;
-const idPattern = /^[\w.-]{1,100}$/;
 
 const entrySchema = z.object({
   id: z.string(), object: z.literal("audit_entry"), at: z.string(),
@@ -32,9 +31,10 @@ function limitOf(text: string | null): number {
   throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, { param: "limit" });
 }
 
-function idIn(query: URLSearchParams, param: string): string | undefined {
+/** The id that a parameter names, by what such ids look like. */
+function idIn(query: URLSearchParams, param: string, pattern = /^[\w.-]{1,100}$/): string | undefined {
   const id = query.get(param) ?? undefined;
-  if (id === undefined || idPattern.test(id)) return id;
+  if (id === undefined || pattern.test(id)) return id;
   throw new GatewayError("bad_request", `${param}: is no id.`, { param });
 }
 
@@ -58,7 +58,7 @@ export const listAuditLog = defineEndpoint<Dependencies>({
     const { query } = context;
     const limit = limitOf(query.get("limit"));
     const found = await security.auditStore.list({
-      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor"), actorId: idIn(query, "actor"), limit: limit + 1,
+      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"), limit: limit + 1,
     });
     const data = found.slice(0, limit).map(entryObject);
     const more = found.length > limit;

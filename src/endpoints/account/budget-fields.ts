@@ -20,7 +20,7 @@ const webhookField = plainText(2_000).min(1).nullable();
 export const newBudgetSchema = z.strictObject({
   name: nameField,
   scope: z.enum(budgetScopes, `must be one of ${budgetScopes.join(", ")}`).default("workspace"),
-  subject: plainText(300).min(1).nullish().describe("Id of the key, user, model or provider."),
+  subject: plainText(300).trim().min(1).nullish().describe("Id of the key, user, model or provider."),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
   limit: limitField.describe("USD for a period."),
   thresholds: thresholdsField.default([50, 80, 100]).describe("Percent of the limit at which somebody is told."),

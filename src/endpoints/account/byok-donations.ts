@@ -23,7 +23,7 @@ const donateSchema = z.object({
   daily_limit: dailyLimitField,
 });
 
-const changeSchema = z.object({ paused: z.boolean().optional(), daily_limit: dailyLimitField });
+const changeSchema = z.strictObject({ paused: z.boolean().optional(), daily_limit: dailyLimitField });
 
 const workspaceIdOf = (context: RequestContext<unknown>): string => (context.caller as ManagementKeyCaller).workspace.id;
 

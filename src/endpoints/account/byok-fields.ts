@@ -37,7 +37,7 @@ export const newProviderKeySchema = z.object({
 });
 
 /** Body of a change; `api_key` rotates in place. */
-export const providerKeyChangesSchema = z.object({
+export const providerKeyChangesSchema = z.strictObject({
   api_key: keyField.optional(),
   source: z.undefined("is set once, when the key is created").optional(),
   provider_id: z.undefined("cannot be changed; create another key and delete this one").optional(),

@@ -70,7 +70,6 @@ export const createProviderKey = defineEndpoint<Dependencies, z.infer<typeof new
       label: label === undefined || label === "" ? provider.name : label, quota: quotaOf(quota) ?? null,
     });
     context.changed = key.id;
-    context.changed = key.id;
     return context.json(providerKeyObject(key, deps));
   },
 });

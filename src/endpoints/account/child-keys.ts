@@ -42,8 +42,8 @@ function endpointsWithin(wanted: readonly string[] | null, parents: readonly str
 }
 
 /** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
-function childFields(parent: LlmKey, body: NewKeyBody): NewLlmKey {
-  const wanted = newKeyFieldsOf(body);
+function childFields(parent: LlmKey, body: NewKeyBody, nowMs: number): NewLlmKey {
+  const wanted = newKeyFieldsOf(body, nowMs);
   return {
     ...wanted,
     workspaceId: parent.workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id,
@@ -81,7 +81,7 @@ export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
       const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
       throw new GatewayError("conflict", message);
     }
-    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, context.body));
+    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, context.body, deps.clock.nowMs()));
     context.changed = key.id;
     return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });
   },

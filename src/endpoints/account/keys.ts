@@ -3,7 +3,7 @@ import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
+import { accountBodyBytesMax, neverCached, truthIn } from "./account-fields.ts";
 import { inferenceEndpoints } from "./inference-endpoints.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
 import { keyObject, keyObjects, llmKeyObjectSchema } from "./llm-key-object.ts";
@@ -32,7 +32,7 @@ export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
     const caller = context.caller as AccountCaller;
     const { workspace } = caller;
     const { secret, key } = await deps.llmKeyMinter.mint({
-      workspaceId: workspace.id, creatorUserId: creatorIdOf(caller), ...newKeyFieldsOf(context.body),
+      workspaceId: workspace.id, creatorUserId: creatorIdOf(caller), ...newKeyFieldsOf(context.body, deps.clock.nowMs()),
       ...dashboardEndpoints(caller, context.body),
     });
     context.changed = key.id;
@@ -54,7 +54,7 @@ export const listKeys = defineEndpoint<Dependencies>({
   encodeError: encodeContractError,
   async handle(context, deps) {
     const { workspace } = context.caller as AccountCaller;
-    const includeDisabled = context.query.get("include_disabled") === "true";
+    const includeDisabled = truthIn(context.query, "include_disabled");
     const keys = await deps.llmKeys.list(workspace.id, { includeDisabled });
     return context.json({ object: "list", data: await keyObjects(deps, { workspace, keys }) });
   },

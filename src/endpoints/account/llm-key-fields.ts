@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { LlmKey } from "../../account/keys/llm-key.ts";
 import { nanoFromUsd } from "../../platform/lib/money.ts";
-import { momentField, momentMs, nameField } from "./account-fields.ts";
+import { expiryMs, momentField, nameField } from "./account-fields.ts";
 
 /** A spending limit in USD, within what is counted exactly. */
 export const limitField = z.number().nonnegative().max(9_000_000);
@@ -12,9 +12,9 @@ export const limitResetField = z.enum(["daily", "weekly", "monthly"]);
 /** Requests a minute. */
 export const rateLimitField = z.int().positive();
 
-/** A limit in nano-USD; null where there is none. */
+/** A limit in nano-USD; null where there is none. One that is too small to be written in digits is nothing, not no limit. */
 export const limitNano = (usd: number | null | undefined): bigint | null =>
-  typeof usd === "number" ? nanoFromUsd(usd) ?? null : null;
+  typeof usd === "number" ? nanoFromUsd(usd) ?? 0n : null;
 
 /** What may be said of a new LLM key; null means the default, wherever a field has one. */
 export const newKeySchema = z.object({
@@ -33,10 +33,10 @@ export const newKeySchema = z.object({
 /** A body that `newKeySchema` has checked. */
 export type NewKeyBody = z.infer<typeof newKeySchema>;
 
-/** The key that a body describes. */
-export const newKeyFieldsOf = (body: NewKeyBody) => ({
+/** The key that a body describes. Throws `bad_request` where it would have ended already. */
+export const newKeyFieldsOf = (body: NewKeyBody, nowMs: number) => ({
   name: body.name,
-  expiresAtMs: momentMs(body.expires_at),
+  expiresAtMs: expiryMs(body.expires_at, nowMs),
   limitNanoUsd: limitNano(body.limit),
   limitReset: body.limit_reset ?? null,
   includeByokInLimit: body.include_byok_in_limit ?? false,

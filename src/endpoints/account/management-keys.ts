@@ -6,7 +6,7 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, momentField, momentMs, nameField, neverCached, plainText } from "./account-fields.ts";
+import { accountBodyBytesMax, expiryMs, momentField, nameField, neverCached, plainText, truthIn } from "./account-fields.ts";
 import { managementKeyObject, managementKeyObjectSchema } from "./management-key-object.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
@@ -50,7 +50,8 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
     const { name, description, scopes: wanted, expires_at: expiresAt } = context.body;
     assertCovered(scopesHeld(caller), wanted);
     const { secret, key } = await deps.managementKeyEditor.mint({
-      workspaceId: workspace.id, name, description: description ?? null, scopes: [...new Set(wanted)], expiresAtMs: momentMs(expiresAt),
+      workspaceId: workspace.id, name, description: description ?? null, scopes: [...new Set(wanted)],
+      expiresAtMs: expiryMs(expiresAt, deps.clock.nowMs()),
     });
     context.changed = key.id;
     return context.json({ key: secret, data: recordOf(deps, key) }, { headers: neverCached });
@@ -68,7 +69,7 @@ export const listManagementKeys = defineEndpoint<Dependencies>({
   response: z.object({ object: z.literal("list"), data: z.array(managementKeyObjectSchema) }),
   async handle(context, deps) {
     const { workspace } = context.caller as AccountCaller;
-    const includeInvalid = context.query.get("include_invalid") === "true";
+    const includeInvalid = truthIn(context.query, "include_invalid");
     const keys = await deps.managementKeys.list(workspace.id, { includeInvalid, nowMs: deps.clock.nowMs() });
     return context.json({ object: "list", data: keys.map((key) => recordOf(deps, key)) });
   },

@@ -6,7 +6,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
+import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { newPersonFields } from "./people-fields.ts";
 import { answerWith, delegate, type DelegatedAnswer } from "./session-delegate.ts";
 import { signedIn } from "./session-sign-in.ts";
@@ -15,7 +15,7 @@ const shared = { base: "root", access: { open: true }, counting: "at-door", tag:
 
 /** Whose code brought somebody who signs up. */
 export const referralCodeFields = {
-  referral_code: z.string().trim().min(1).max(50).optional()
+  referral_code: plainText(50).trim().min(1).optional()
     .describe("Code of the workspace that brought this person; it means nothing where no credits are given for that."),
 };
 

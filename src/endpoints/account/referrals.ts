@@ -7,7 +7,7 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdSixDecimals } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax, atMost } from "./account-fields.ts";
+import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { forSessions, sessionOf } from "./people-fields.ts";
 
 /** Throws `not_configured` where no credits are given for bringing somebody. */
@@ -63,7 +63,7 @@ export const getReferrals = defineEndpoint<Dependencies>({
 });
 
 const acceptSchema = z.object({
-  referral_code: z.string("is required and must be a text").trim().min(1, "must not be empty").max(...atMost(50)),
+  referral_code: plainText(50, "is required and must be a text").trim().min(1, "must not be empty"),
 });
 
 /** Names who brought somebody that came by a provider. */

@@ -3,7 +3,7 @@ import type { AllowedRange } from "../../account/security/ip-allowlist.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText } from "./account-fields.ts";
+import { accountBodyBytesMax, plainText, truthIn } from "./account-fields.ts";
 import { workspaceOf } from "./account-caller.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
@@ -72,7 +72,7 @@ export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof re
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { security }) {
     const id = context.param("id");
-    const confirm = context.body.confirm ?? context.query.get("confirm") === "true";
+    const confirm = context.body.confirm ?? truthIn(context.query, "confirm");
     await security.allowlistEditor.remove({ workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm }, id);
     return context.json({ deleted: true, id });
   },

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField } from "./account-fields.ts";
+import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
 
 const shared = { base: "root", counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
@@ -101,7 +101,7 @@ export const listPasskeys = defineEndpoint<Dependencies>({
   },
 });
 
-const deletionSchema = z.object({ id: z.string().min(1).max(200) });
+const deletionSchema = z.object({ id: plainText(200).min(1) });
 
 /** Deletes a passkey of the account. */
 export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { requireOperator } from "../../account/people/operator.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
@@ -40,7 +41,7 @@ export const truthField = z.enum(["true", "false"], "must be true or false").tra
 export const truthParameter = z.enum(["true", "false"]).optional();
 
 /** A text that is looked for. */
-export const searchField = z.string().trim().min(1).max(200).optional();
+export const searchField = plainText(200).trim().min(1).optional();
 
 /** The answer of a list that is read page by page. */
 export const pageSchema = <Item extends z.ZodType>(item: Item) =>

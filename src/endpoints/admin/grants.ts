@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { StandingGrant } from "../../account/ledger/grant-store.ts";
+import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
@@ -28,6 +29,8 @@ const newGrantSchema = z.strictObject({
   description: plainText(500).nullish(),
   idempotency_key: plainText(200).min(1).optional(),
 });
+
+const listSchema = z.object({ workspace_id: plainText(100).optional() });
 
 const grantObject = (grant: StandingGrant): z.infer<typeof grantSchema> => ({
   id: grant.transferId, object: "credit_grant", workspace_id: grant.workspaceId, amount: usdFromNano(grant.amountNano),
@@ -93,10 +96,11 @@ export const listGrants = defineEndpoint<Dependencies>({
   method: "GET",
   summary: "List granted credits (operators).",
   description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
-  query: z.object({ workspace_id: z.string().optional() }),
+  query: listSchema,
   response: z.object({ object: z.literal("list"), data: z.array(grantSchema) }),
   async handle(context, deps) {
-    const grants = await deps.grantStore.list({ workspaceId: context.query.get("workspace_id") ?? undefined, limit: listMax });
+    const { workspace_id: workspaceId } = checkBody(listSchema, Object.fromEntries(context.query));
+    const grants = await deps.grantStore.list({ workspaceId, limit: listMax });
     return context.json({ object: "list", data: grants.map(grantObject) });
   },
 });

@@ -9,10 +9,13 @@ export function gotText(value: unknown, path: readonly PropertyKey[]): string {
   return `, got ${shown(value)}`;
 }
 
+/** Credentials of a URL, which may hold every character where its author did not encode them, and its query. */
+const withoutSecrets = (text: string): string => text.replace(/(:(?:\/\/)?).*@/s, "$1***@").replace(/(:\/\/.*\?).+/s, "$1***");
+
 /** A scalar as JSON, short and without the credentials of a URL. */
 function shown(value: unknown): string {
   if (typeof value !== "string") return String(value);
-  const safe = value.replace(/\/\/[^/@\s]*@/, "//***@");
+  const safe = withoutSecrets(value);
   return JSON.stringify(safe.length > maxShownLength ? `${safe.slice(0, maxShownLength)}...` : safe);
 }
 

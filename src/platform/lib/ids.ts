@@ -28,6 +28,9 @@ export function timeOrderedHex(nowMs: number): string {
   return nowMs.toString(16).padStart(12, "0") + randomHex(10);
 }
 
+/** Whether a text may be the id of a record. What may not is asked of no database: Postgres refuses a zero byte as a mistake of ours. */
+export const mayBeId = (text: string): boolean => /^[\w-]{1,100}$/.test(text);
+
 /** A new record id such as `key_0192...`, ordered by time. */
 export const newId = (prefix: IdPrefix, nowMs: number): string => `${prefix}_${timeOrderedHex(nowMs)}`;
 

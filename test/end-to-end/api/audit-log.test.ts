@@ -75,6 +75,7 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     const ofActor = listAt(await page(`?actor=${id}&limit=200`), "data");
     expect(ofActor).toEqual(all.filter((entry) => at(entry, "actor.id") === id));
     expect(await errorOf(await workspaces.own("GET", "/security/audit?limit=201"))).toMatchObject({ status: 400, param: "limit" });
+    expect(await errorOf(await workspaces.own("GET", "/security/audit?cursor=one"))).toMatchObject({ status: 400, param: "cursor" });
   });
 
   test("another workspace sees nothing of it", async () => {

@@ -73,6 +73,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     [{ rate_limit: 31 }, "rate_limit"],
     [{ tpm: 1_001 }, "tpm"],
     [{ expires_at: "2031-01-31T00:00:01Z" }, "expires_at"],
+    [{ expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
     [{ allowed_models: ["acme/large", "acme/other"] }, "allowed_models[1]"],
     [{ allowed_endpoints: ["/key/children", "/keys"] }, "allowed_endpoints[1]"],
     [{ allowed_endpoints: [] }, "allowed_endpoints"],

@@ -88,10 +88,13 @@ describe.each(engines)("the contract's states of keys on %s", (_, freshUrl) => {
   });
 
   test("management key active | expiry time passes | expired | 401", async () => {
-    const { secret } = await managed({ expires_at: new Date(clock.nowMs() + dayMs).toISOString() });
+    const { id, secret } = await managed({ expires_at: new Date(clock.nowMs() + dayMs).toISOString() });
     expect(await balance(secret)).toBe(200);
     clock.advance(dayMs);
     expect(await balance(secret)).toBe(401);
+    expect(await idsAt("/management-keys")).not.toContain(id);
+    const listed = listAt(await json("GET", "/management-keys?include_invalid=true"), "data");
+    expect(listed.find((key) => at(key, "id") === id)).toMatchObject({ status: "expired", revoked_at: null });
   });
 
   test("an LLM key's expiry time passes: 401", async () => {

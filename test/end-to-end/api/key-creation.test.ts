@@ -105,7 +105,10 @@ describe("wrong fields are refused by name", () => {
     [{ name: 7 }, "name"],
     [{ name: "n".repeat(201) }, "name"],
     [{ name: "n\u0000" }, "name"],
+    [{ name: "half \ud800 a character" }, "name"],
     [{ expires_at: "tomorrow" }, "expires_at"],
+    [{ expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
+    [{ expires_at: "0000-01-01T00:00:00Z" }, "expires_at"],
     [{ expires_at: "2030-13-01T00:00:00Z" }, "expires_at"],
     [{ expires_at: 1893456000 }, "expires_at"],
     [{ limit: -1 }, "limit"],
@@ -142,7 +145,18 @@ describe("wrong fields are refused by name", () => {
   });
 });
 
+test("a limit that is too small to be counted is nothing, and not no limit", async () => {
+  for (const limit of [1e-10, 1e-100, Number.MIN_VALUE]) {
+    expect(await (await create({ name: "tiny", limit })).json()).toMatchObject({ data: { limit: 0, limit_remaining: 0 } });
+  }
+});
+
 describe("the list", () => {
+  test.each(["1", "TRUE", "yes", ""])("include_disabled=%s is refused", async (text) => {
+    expect(await errorOf(await gateway.get(`/keys?include_disabled=${text}`, headers)))
+      .toMatchObject({ status: 400, code: "bad_request", param: "include_disabled" });
+  });
+
   test("has the newest first, disabled ones only on demand, and never a secret", async () => {
     const secrets: string[] = [];
     for (const body of [{ name: "list 1" }, { name: "list 2", disabled: true }, { name: "list 3" }])

@@ -26,6 +26,7 @@ const management = { authorization: `Bearer ${testManagementKey}` };
 
 interface MadeKey {
   id: string;
+  hash: string;
   bearer: { authorization: string };
   label: string;
 }
@@ -36,6 +37,7 @@ async function makeKey(fields: Record<string, unknown> = {}): Promise<MadeKey> {
   ).json();
   return {
     id: textAt(created, "data.id"),
+    hash: textAt(created, "data.hash"),
     label: textAt(created, "data.label"),
     bearer: { authorization: `Bearer ${textAt(created, "key")}` },
   };
@@ -114,10 +116,17 @@ describe("a key's limit", () => {
   });
 });
 
+/** Of an expiry that has passed no key is made, but one may be ended with it. */
+async function change({ hash }: MadeKey, fields: object): Promise<void> {
+  const answer = await fetch(`${gateway.baseUrl}/keys/${hash}`, { method: "PATCH", headers: management, body: JSON.stringify(fields) });
+  expect(answer.status).toBe(200);
+}
+
 test.each([[{ disabled: true }], [{ expires_at: "2020-01-01T00:00:00Z" }]])(
-  "a key made with %j is refused everywhere",
+  "a key changed to %j is refused everywhere",
   async (fields) => {
-    const key = await makeKey(fields);
+    const key = await makeKey();
+    await change(key, fields);
     for (const response of [
       await chat(key),
       await gateway.get("/credits", key.bearer),
@@ -164,7 +173,7 @@ describe("what a key tells of itself", () => {
   test("GET /key with a management key: the newest key that is active", async () => {
     const newest = await makeKey({ name: "newest" });
     await makeKey({ disabled: true });
-    await makeKey({ expires_at: "2020-01-01T00:00:00Z" });
+    await change(await makeKey(), { expires_at: "2020-01-01T00:00:00Z" });
     expect(await (await gateway.get("/key", management)).json()).toMatchObject({
       data: { label: newest.label },
     });
