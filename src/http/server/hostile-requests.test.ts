@@ -67,6 +67,12 @@ test("5,000 requests with wrong bytes: each is answered or left, nothing is thro
   expect([scene.errors.length, (await scene.ask(get("/page", closing))).slice(-6)]).toEqual([before, "a page"]);
 });
 
+test("20,000 requests sent at once are answered in their order", async () => {
+  const asked = Array.from({ length: 20_000 }, (_, index) => get(`/nowhere/${index}`));
+  const told = answersIn(await scene.ask(asked.join("") + get("/page", closing)));
+  expect([told.length, told[12_345]?.[1], told.at(-1)?.[1]]).toEqual([20_001, "no GET /nowhere/12345", "a page"]);
+});
+
 describe("a client that owes something for a minute is left", () => {
   test.each([
     ["the rest of a head", "GET /page HTTP/1.1\r\nhost", "HTTP/1.1 408 Request Timeout"],

@@ -1,14 +1,14 @@
 import type { Socket } from "bun";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { FrameSource } from "../../platform/lib/frame-source.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
 import { HttpFault } from "./http-fault.ts";
-import { bodyLengthOf, IncomingBody, type BodyConnection } from "./incoming-body.ts";
+import type { IncomingBody } from "./incoming-body.ts";
 import { IncomingRequest } from "./incoming-request.ts";
 import type { ReplyManner } from "./reply-manner.ts";
 import { writeReply, type ReplySink } from "./reply-writer.ts";
 import { Reply, type Answer } from "./reply.ts";
-import { headBytesMax, headEnd, headTextIn, parseRequestHead, type RequestHead } from "./request-head.ts";
+import type { RequestHead } from "./request-head.ts";
+import { RequestReader } from "./request-reader.ts";
 import { SocketWriter } from "./socket-writer.ts";
 
 /** What connections need of their server. */
@@ -28,43 +28,40 @@ export interface ConnectionServer {
   readonly clock: Clock;
 }
 
-/** Bytes of further requests that may wait behind the one that is being answered. */
-const pipelinedBytesMax = 64 * 1024;
-
 /** How long a client may take for a head, or fall silent within a body or after the last answer, in milliseconds. */
 const patienceMs = 60_000;
 
 const goOn = "HTTP/1.1 100 Continue\r\n\r\n";
-
-const closedEarly = (): GatewayError => new GatewayError("bad_request", "The body ended before it was complete. Send it whole.");
 
 /** The frames of an answer that comes bit by bit. */
 const framesOf = (answer: Answer): FrameSource | undefined =>
   answer instanceof Reply && typeof answer.body !== "string" ? answer.body : undefined;
 
 /** One client's connection: requests one after the other, each answered before the next is looked at (RFC 9112, 9.3). */
-export class ServerConnection implements BodyConnection, ReplySink {
+export class ServerConnection implements ReplySink {
   isGone = false;
   private readonly socket: Socket<ServerConnection>;
   private readonly server: ConnectionServer;
-  private unread: Buffer | undefined;
-  private body: IncomingBody | undefined;
-  private request: IncomingRequest | undefined;
+  private readonly reader: RequestReader;
   private readonly writer: SocketWriter;
+  private request: IncomingRequest | undefined;
   private goneListener: (() => void) | undefined;
-  private paused = false;
-  private awaitsContinue = false;
+  /** Whether the connection ends with the answer under way. */
   private closes = false;
   /** Whether something of the answer under way was written. */
   private answerBegun = false;
   private ending = false;
-  /** Since when the client owes something, in monotonic milliseconds; undefined while it may be silent. */
-  private owesSinceMs: number | undefined;
 
   constructor(socket: Socket<ServerConnection>, server: ConnectionServer) {
     this.socket = socket;
     this.server = server;
     this.writer = new SocketWriter(socket);
+    this.reader = new RequestReader({
+      socket, clock: server.clock,
+      onRequest: (head, body) => this.answer(head, body),
+      onFault: (fault) => this.refuse(fault),
+      onContinue: () => void this.writer.write(goOn, goOn.length),
+    });
   }
 
   /** Whether no request is under way. */
@@ -73,9 +70,7 @@ export class ServerConnection implements BodyConnection, ReplySink {
   }
 
   onData(bytes: Buffer): void {
-    if (this.ending) return;
-    this.unread = this.unread === undefined ? bytes : Buffer.concat([this.unread, bytes]);
-    this.advance();
+    this.reader.push(bytes);
   }
 
   onDrain(): void {
@@ -87,19 +82,18 @@ export class ServerConnection implements BodyConnection, ReplySink {
     if (this.isGone) return;
     this.isGone = true;
     this.server.onGone(this);
-    this.body?.fail(closedEarly());
+    this.reader.drop();
     this.request?.abort();
     this.goneListener?.();
     this.writer.drop();
   }
 
-  private readonly addressOf = (): string => this.socket.remoteAddress ?? "";
-
   /** Looks whether the client has owed something for too long; such a connection ends. */
   sweep(nowMs: number): void {
-    if (this.owesSinceMs === undefined || nowMs - this.owesSinceMs < patienceMs) return;
-    this.owesSinceMs = undefined;
-    if (this.ending || this.body !== undefined) this.terminate();
+    const { reader } = this;
+    if (reader.owesSinceMs === undefined || nowMs - reader.owesSinceMs < patienceMs) return;
+    reader.owesSinceMs = undefined;
+    if (this.ending || reader.isInBody) this.terminate();
     else this.refuse(new HttpFault(408, "The request did not come in time."));
   }
 
@@ -107,6 +101,14 @@ export class ServerConnection implements BodyConnection, ReplySink {
   terminate(): void {
     this.socket.terminate();
     this.onClose();
+  }
+
+  /** Ends the connection once everything is sent. What still comes is not read, so that the client gets to read its answer. */
+  close(): void {
+    if (this.ending || this.isGone) return;
+    this.ending = true;
+    this.reader.end();
+    if (this.writer.isDrained) this.socket.end();
   }
 
   write(data: string | Uint8Array, byteLength: number): Promise<void> | undefined {
@@ -120,85 +122,7 @@ export class ServerConnection implements BodyConnection, ReplySink {
     else this.goneListener = listener;
   }
 
-  setPaused(paused: boolean): void {
-    if (this.paused === paused || this.isGone) return;
-    this.paused = paused;
-    if (paused) {
-      this.socket.pause();
-      this.owesSinceMs = undefined;
-    } else this.socket.resume();
-  }
-
-  onReading(): void {
-    this.owesSinceMs = this.server.clock.monotonicMs();
-    if (!this.awaitsContinue) return;
-    this.awaitsContinue = false;
-    void this.writer.write(goOn, goOn.length);
-  }
-
-  /** Works on what has come for as far as it goes. */
-  private advance(): void {
-    try {
-      while (this.unread !== undefined && !this.ending) {
-        if (!(this.body === undefined || this.body.complete) ? !this.readBody(this.body) : !this.beginRequest()) return;
-      }
-    } catch (error) {
-      if (error instanceof HttpFault) this.refuse(error);
-      else throw error;
-    }
-  }
-
-  private readBody(body: IncomingBody): boolean {
-    const bytes = this.unread as Buffer;
-    const next = body.push(bytes, 0);
-    this.owesSinceMs = body.complete ? undefined : this.server.clock.monotonicMs();
-    this.keepUnread(bytes, next);
-    if (body.complete && this.request === undefined) this.body = undefined;
-    return body.complete;
-  }
-
-  /** Reads a head and sets its handler to work; false where there is none yet, or the one before is still being answered. */
-  private beginRequest(): boolean {
-    const bytes = this.unread as Buffer;
-    if (this.request !== undefined) {
-      if (bytes.length > pipelinedBytesMax) this.setPaused(true);
-      return false;
-    }
-    let from = 0;
-    // Empty lines before a request are nothing (RFC 9112, 2.2).
-    while (bytes[from] === 13 && bytes[from + 1] === 10) from += 2;
-    const text = headTextIn(bytes, from);
-    if (text === undefined) {
-      if (bytes.length - from > headBytesMax) throw new HttpFault(431, "The head of the request is too long.");
-      this.owesSinceMs ??= this.server.clock.monotonicMs();
-      return false;
-    }
-    const head = parseRequestHead(text);
-    this.owesSinceMs = undefined;
-    const body = new IncomingBody(bodyLengthOf(head), this);
-    this.body = body;
-    this.expect(head, body);
-    let next = from + text.length + headEnd.length;
-    if (!body.complete) {
-      if (next < bytes.length) next = body.push(bytes, next);
-      if (!body.complete) this.owesSinceMs = this.server.clock.monotonicMs();
-    }
-    this.keepUnread(bytes, next);
-    this.answer(head, body);
-    return true;
-  }
-
-  private keepUnread(bytes: Buffer, from: number): void {
-    this.unread = from >= bytes.length ? undefined : from === 0 ? bytes : bytes.subarray(from);
-  }
-
-  private expect({ headers, isCurrent }: RequestHead, body: IncomingBody): void {
-    this.awaitsContinue = false;
-    const expectation = headers.get("expect");
-    if (expectation === null || !isCurrent) return;
-    if (expectation.toLowerCase() !== "100-continue") throw new HttpFault(417, `The expectation ${expectation} cannot be met.`);
-    this.awaitsContinue = !body.complete;
-  }
+  private readonly addressOf = (): string => this.socket.remoteAddress ?? "";
 
   private answer(head: RequestHead, body: IncomingBody): void {
     const request = new IncomingRequest(head, { body, addressOf: this.addressOf });
@@ -237,14 +161,13 @@ export class ServerConnection implements BodyConnection, ReplySink {
     this.afterAnswer();
   };
 
-  private mannerFor(head: RequestHead, answer: Answer): ReplyManner {
-    const wishes = head.headers.get("connection")?.toLowerCase() ?? "";
-    const { isCurrent } = head;
+  private mannerFor({ method, headers, isCurrent }: RequestHead, answer: Answer): ReplyManner {
+    const wishes = headers.get("connection")?.toLowerCase() ?? "";
     const keeps = isCurrent ? !wishes.includes("close") : wishes.includes("keep-alive") && framesOf(answer) === undefined;
     // A client that was not told to send its body may send it or not: where the next request begins is not known.
-    this.closes ||= !keeps || this.server.closing || this.awaitsContinue;
+    this.closes ||= !keeps || this.server.closing || this.reader.awaitsContinue;
     return {
-      withoutBody: head.method === "HEAD",
+      withoutBody: method === "HEAD",
       knowsChunks: isCurrent,
       closes: this.closes || (isCurrent ? false : "kept"),
       nowMs: this.server.clock.nowMs(),
@@ -252,26 +175,18 @@ export class ServerConnection implements BodyConnection, ReplySink {
   }
 
   private readonly afterAnswer = (): void => {
-    const { body } = this;
     this.request = undefined;
     this.goneListener = undefined;
     this.server.onEnd();
     if (this.isGone) return;
-    if (this.closes || this.server.closing) return this.close();
-    if (body?.complete === false) body.discard();
-    else this.body = undefined;
-    this.setPaused(false);
-    if (this.unread !== undefined) this.advance();
+    if (this.closes || this.server.closing) this.close();
+    else this.reader.answered();
   };
 
+  /** What came is no request. Where it comes within one that is under way, that is answered, and is the last one. */
   private refuse(fault: HttpFault): void {
-    this.body?.fail(new GatewayError("bad_request", fault.message, { cause: fault }));
-    if (this.request !== undefined) {
-      // Its handler hears that the body is none, and answers; nothing can come after it.
-      this.unread = undefined;
-      this.closes = true;
-      return;
-    }
+    this.closes = true;
+    if (this.request !== undefined) return;
     this.tellFault(fault);
     this.close();
   }
@@ -279,15 +194,5 @@ export class ServerConnection implements BodyConnection, ReplySink {
   private tellFault(fault: HttpFault): void {
     const manner: ReplyManner = { withoutBody: false, knowsChunks: true, closes: true, nowMs: this.server.clock.nowMs() };
     void writeReply(this.server.refuse(fault), { sink: this, manner });
-  }
-
-  /** Ends the connection once everything is sent. What still comes is not read, so that the client gets to read its answer. */
-  close(): void {
-    if (this.ending || this.isGone) return;
-    this.ending = true;
-    this.unread = undefined;
-    this.owesSinceMs = this.server.clock.monotonicMs();
-    this.setPaused(false);
-    if (this.writer.isDrained) this.socket.end();
   }
 }
