@@ -1,18 +1,12 @@
 /** Silence after which the client is told that its stream still lives. */
 const silenceMs = 10_000;
 
-interface Waiting {
-  sinceMs: number;
-  pingFrame: string;
-  wake(frame: string): void;
-}
-
 /**
- * One timer for all streams: those that have been silent for ten seconds get a ping of
- * their dialect.
+ * One timer for all streams: clients that have waited for ten seconds get a ping of their
+ * dialect.
  */
 export class KeepAliveTicker {
-  private readonly waiting = new Set<Waiting>();
+  private readonly waits = new Set<FrameWait>();
   private readonly nowMs: () => number;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -20,20 +14,15 @@ export class KeepAliveTicker {
     this.nowMs = nowMs;
   }
 
-  /** Settles with the frames, or with a ping when they take too long; the frames can be awaited again. */
-  until(frames: Promise<string | undefined>, pingFrame: string): Promise<string | undefined> {
+  /** A client waits from now on; its wait is looked after until `forget`. */
+  watch(wait: FrameWait): void {
     this.timer ??= setInterval(this.tick, silenceMs / 4);
-    return new Promise((resolve, reject) => {
-      const entry: Waiting = { sinceMs: this.nowMs(), pingFrame, wake: resolve };
-      this.waiting.add(entry);
-      frames.then((value) => {
-        this.waiting.delete(entry);
-        resolve(value);
-      }, (error: unknown) => {
-        this.waiting.delete(entry);
-        reject(error);
-      });
-    });
+    wait.sinceMs = this.nowMs();
+    this.waits.add(wait);
+  }
+
+  forget(wait: FrameWait): void {
+    this.waits.delete(wait);
   }
 
   stop(): void {
@@ -42,15 +31,57 @@ export class KeepAliveTicker {
   }
 
   private readonly tick = (): void => {
-    if (this.waiting.size === 0) {
+    if (this.waits.size === 0) {
       this.stop();
       return;
     }
     const oldestMs = this.nowMs() - silenceMs;
-    for (const entry of this.waiting) {
-      if (entry.sinceMs > oldestMs) continue;
-      this.waiting.delete(entry);
-      entry.wake(entry.pingFrame);
-    }
+    for (const wait of this.waits) if (wait.isOpen && wait.sinceMs <= oldestMs) wait.ping();
+  };
+}
+
+/** A client's wait for the next frames of its stream, which may begin again and again; in place of late ones it gets a ping. */
+export class FrameWait {
+  /** When the wait began, in milliseconds of the ticker's clock. */
+  sinceMs = 0;
+  private readonly ticker: KeepAliveTicker;
+  private readonly pingFrame: string;
+  private resolve: ((frames: string | undefined) => void) | undefined;
+
+  constructor(ticker: KeepAliveTicker, pingFrame: string) {
+    this.ticker = ticker;
+    this.pingFrame = pingFrame;
+  }
+
+  /** Whether somebody waits. */
+  get isOpen(): boolean {
+    return this.resolve !== undefined;
+  }
+
+  /** Settles with what `give` is told, or with a ping. */
+  begin(): Promise<string | undefined> {
+    const frames = new Promise<string | undefined>(this.keep);
+    this.ticker.watch(this);
+    return frames;
+  }
+
+  /** Ends the wait with frames, or with the end of the stream. */
+  give(frames: string | undefined): void {
+    const { resolve } = this;
+    this.resolve = undefined;
+    resolve?.(frames);
+  }
+
+  ping(): void {
+    this.give(this.pingFrame);
+  }
+
+  /** The stream is over: nobody waits for it again. */
+  end(): void {
+    this.ticker.forget(this);
+  }
+
+  private readonly keep = (resolve: (frames: string | undefined) => void): void => {
+    this.resolve = resolve;
   };
 }

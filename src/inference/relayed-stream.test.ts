@@ -1,7 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
-import { KeepAliveTicker } from "./keep-alive.ts";
+import { type FrameWait, KeepAliveTicker } from "./keep-alive.ts";
 import { RelayedStream } from "./relayed-stream.ts";
 
 /** An upstream whose answer the test tells piece by piece. */
@@ -46,17 +46,21 @@ async function primed(...said: string[]) {
   const { response, tell } = toldUpstream();
   for (const text of said) tell(text);
   const settlement = Promise.withResolvers<void>();
+  const ends: string[] = [];
+  const waits: FrameWait[] = [];
+  const keepAlive = new KeepAliveTicker(() => 0);
+  spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
   const stream = new RelayedStream({
-    response, decoder: undefined, relay: ({ settle }) => echoing(settle), drainOnCancel: false,
-    keepAlive: new KeepAliveTicker(() => 0), onFirstContent: () => undefined, onClosed: () => undefined,
-    settle: async () => {
+    response, decoder: undefined, relay: ({ settle }) => echoing(settle), drainOnCancel: true, keepAlive, onFirstContent: () => undefined, onClosed: () => undefined,
+    settle: async (_, { status }) => {
+      ends.push(status);
       await settlement.promise;
       return { chargedNano: 0n, uncollectedNano: 0n, heldNano: 0n, balanceAfterNano: 0n, settledMs: 0, free: false, isByok: false };
     },
     metadataText: () => "{}", asError: () => new GatewayError("bad_gateway", "The stream broke."),
   });
   expect(await stream.prime()).toBeUndefined();
-  return { stream, tell, settle: settlement.resolve };
+  return { stream, tell, settle: settlement.resolve, ends, waits };
 }
 
 describe("what is there can be taken at once", () => {
@@ -90,4 +94,31 @@ describe("what is there can be taken at once", () => {
     stream.cancel();
     expect([stream.ready(), stream.isOver, await stream.next()]).toEqual([undefined, true, undefined]);
   });
+});
+
+test("frames that come while a ping is on its way are for the next wait, and none is given twice", async () => {
+  const { stream, tell, waits } = await primed("data: a\n\n");
+  stream.ready();
+  const waited = stream.next();
+  waits[0]?.ping();
+  tell("data: b\n\n");
+  expect([await waited, await stream.next()]).toEqual([": ping\n", "b;"]);
+  const again = stream.next();
+  waits[0]?.ping();
+  const last = stream.next();
+  tell("data: c\n\n");
+  expect([await again, await last, stream.ready(), new Set(waits).size]).toEqual([": ping\n", "c;", undefined, 1]);
+});
+
+test.each([["waits", true], ["has frames to take", false]])("an upstream is read to its end after a client that %s has left", async (_, waits) => {
+  const { stream, tell, settle, ends } = await primed("data: a\n\n");
+  const waited = waits ? [stream.ready(), stream.next()] : [];
+  stream.cancel();
+  tell("data: b\n\n");
+  await Bun.sleep(0);
+  tell("data: [DONE]\n\n");
+  settle();
+  await Bun.sleep(0);
+  expect([ends, stream.isOver, await stream.next()]).toEqual([["cancelled"], true, undefined]);
+  expect(await waited[1]).toBe(waits ? "b;" : undefined);
 });

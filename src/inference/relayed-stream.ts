@@ -4,7 +4,7 @@ import type { FrameSource } from "../platform/lib/frame-source.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
 import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
-import type { KeepAliveTicker } from "./keep-alive.ts";
+import { FrameWait, type KeepAliveTicker } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
 import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
 import { FramedEvents, type EventDecoder, type EventReader } from "./upstream/event-reader.ts";
@@ -58,7 +58,9 @@ export class RelayedStream implements FrameSource {
   private pending = "";
   private settlement: Promise<Settled> | undefined;
   private settled: Settled | undefined;
-  private pulled: Promise<string | undefined> | undefined;
+  /** The client's wait for frames, and whether they are being pulled: for it, or since a ping was given in their place. */
+  private readonly wait: FrameWait;
+  private pulling = false;
   /** Events that have come and wait behind one whose frames wait, such as those of a charge for its commit. */
   private held: Promise<void> | undefined;
   private ended = false;
@@ -69,6 +71,7 @@ export class RelayedStream implements FrameSource {
     this.options = options;
     this.reader = options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
     this.relay = options.relay({ settle: () => this.settleOnce("completed"), metadataText: () => this.metadataText() });
+    this.wait = new FrameWait(options.keepAlive, this.relay.pingFrame);
   }
 
   /**
@@ -100,26 +103,21 @@ export class RelayedStream implements FrameSource {
   }
 
   /** The next frames; pings while the upstream is silent. */
-  async next(): Promise<string | undefined> {
+  next(): Promise<string | undefined> {
+    if (this.pending !== "" && !this.clientGone) return Promise.resolve(this.take());
     // A client that left before its answer began leaves the upstream to whoever drains it.
-    if (this.clientGone) return undefined;
-    if (this.pulled === undefined) {
-      if (this.pending !== "") return this.take();
-      if (this.ended) return undefined;
-    }
-    // Frames that came while a ping was on its way are still in here, the last ones of the stream too.
-    this.pulled ??= this.pull();
-    const frames = await this.options.keepAlive.until(this.pulled, this.relay.pingFrame);
-    if (frames !== this.relay.pingFrame) this.pulled = undefined;
+    if (this.ended || this.clientGone) return Promise.resolve(undefined);
+    const frames = this.wait.begin();
+    if (!this.pulling) this.pull();
     return frames;
   }
 
   ready(): string | undefined {
-    return this.pulled !== undefined || this.pending === "" || this.clientGone ? undefined : this.take();
+    return this.pending === "" || this.clientGone ? undefined : this.take();
   }
 
   get isOver(): boolean {
-    return this.clientGone || (this.ended && this.pending === "" && this.pulled === undefined);
+    return this.clientGone || (this.ended && this.pending === "");
   }
 
   /** The client has left. */
@@ -127,11 +125,10 @@ export class RelayedStream implements FrameSource {
     if (this.clientGone) return;
     this.clientGone = true;
     if (this.ended) return;
-    if (this.options.drainOnCancel) void this.drain();
-    else {
+    if (!this.options.drainOnCancel) {
       this.options.response.abort();
       void this.close("cancelled");
-    }
+    } else if (!this.pulling) void this.drain();
   }
 
   private take(): string {
@@ -140,17 +137,31 @@ export class RelayedStream implements FrameSource {
     return frames;
   }
 
-  private async pull(): Promise<string | undefined> {
+  /** Works on until there are frames, or no more to come. */
+  private readonly pull = (): void => {
+    this.pulling = true;
     try {
       while (this.pending === "" && !this.ended) {
         const advancing = this.advance();
-        if (advancing !== undefined) await advancing;
+        if (advancing === undefined) continue;
+        advancing.then(this.pull, this.fall);
+        return;
       }
     } catch (error) {
-      await this.breakOff(error);
+      this.fall(error);
+      return;
     }
-    return this.pending === "" ? undefined : this.take();
-  }
+    this.serve();
+  };
+
+  private readonly fall = (error: unknown): void => void this.breakOff(error).then(this.serve);
+
+  /** Gives what was pulled to the client, if it still waits, and is there. */
+  private readonly serve = (): void => {
+    this.pulling = false;
+    if (this.wait.isOpen) this.wait.give(this.pending === "" ? undefined : this.take());
+    if (this.clientGone && this.options.drainOnCancel && !this.ended) void this.drain();
+  };
 
   /** Works on what is held, else on the next piece of the answer; what came before an event that waits can be taken at once. */
   private advance(): Promise<void> | undefined {
@@ -263,7 +274,6 @@ export class RelayedStream implements FrameSource {
   /** Reads on for the upstream's own usage after the client has left. */
   private async drain(): Promise<void> {
     try {
-      await this.pulled;
       for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
         await this.advance();
         this.pending = "";
@@ -278,6 +288,7 @@ export class RelayedStream implements FrameSource {
   private end(): void {
     if (this.ended) return;
     this.ended = true;
+    this.wait.end();
     this.options.onClosed();
   }
 }

@@ -1,4 +1,4 @@
-import type { KeepAliveTicker } from "../../inference/keep-alive.ts";
+import { FrameWait, type KeepAliveTicker } from "../../inference/keep-alive.ts";
 import type { FrameSource } from "../../platform/lib/frame-source.ts";
 
 /** A comment, which every client passes over (WHATWG HTML, section 9.2.6). */
@@ -9,20 +9,30 @@ const pingFrame = ": ping\n";
  * an answer leaves with its first byte, and the next event of a response may be long in coming.
  */
 export function withPings(source: FrameSource, { keepAlive, atOnce }: { keepAlive: KeepAliveTicker; atOnce: boolean }): FrameSource {
+  const wait = new FrameWait(keepAlive, pingFrame);
   let pulled: Promise<string | undefined> | undefined;
   let headDue = atOnce;
+  /** What came while a ping was on its way stays in `pulled` for the next wait. */
+  const give = (frames: string | undefined): void => {
+    if (frames === undefined) wait.end();
+    if (!wait.isOpen) return;
+    pulled = undefined;
+    wait.give(frames);
+  };
   return {
-    async next() {
+    next() {
       if (headDue) {
         headDue = false;
-        return pingFrame;
+        return Promise.resolve(pingFrame);
       }
-      // Frames that came while a ping was on its way are still in here.
+      const frames = wait.begin();
       pulled ??= source.next();
-      const frames = await keepAlive.until(pulled, pingFrame);
-      if (frames !== pingFrame) pulled = undefined;
+      void pulled.then(give);
       return frames;
     },
-    cancel: () => source.cancel(),
+    cancel() {
+      wait.end();
+      source.cancel();
+    },
   };
 }

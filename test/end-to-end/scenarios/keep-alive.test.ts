@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import { KeepAliveTicker } from "../../../src/inference/keep-alive.ts";
+import { FrameWait, KeepAliveTicker } from "../../../src/inference/keep-alive.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
@@ -16,9 +16,9 @@ describe("a silent stream tells its client that it lives", () => {
       nowMs += milliseconds;
       jest.advanceTimersByTime(milliseconds);
     };
-    const frames = Promise.withResolvers<string | undefined>();
+    const frames = new FrameWait(ticker, ": ping\n");
     let told: string | undefined;
-    const wait = (): void => void ticker.until(frames.promise, ": ping\n").then((value) => (told = value));
+    const wait = (): void => void frames.begin().then((value) => (told = value));
     const settled = (): Promise<void> => Promise.resolve().then(() => undefined);
 
     wait();
@@ -29,7 +29,18 @@ describe("a silent stream tells its client that it lives", () => {
     await settled();
     expect(told).toBe(": ping\n");
     wait();
-    frames.resolve("data: {}\n\n");
+    pass(9_000);
+    frames.give("data: {}\n\n");
+    await settled();
+    expect(told).toBe("data: {}\n\n");
+    // Nobody waits, so nobody is told.
+    pass(30_000);
+    wait();
+    pass(9_000);
+    await settled();
+    expect(told).toBe("data: {}\n\n");
+    frames.end();
+    pass(9_000);
     await settled();
     expect(told).toBe("data: {}\n\n");
     ticker.stop();
@@ -41,14 +52,14 @@ describe("pings between any two events break no client", () => {
   beforeEach(async () => {
     // Two pings before every frame, as if each had taken its provider half a minute.
     let turn = 0;
-    const original = KeepAliveTicker.prototype.until;
-    spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(
+    const original = KeepAliveTicker.prototype.watch;
+    spyOn(KeepAliveTicker.prototype, "watch").mockImplementation(function watch(
       this: KeepAliveTicker,
-      frames,
-      pingFrame,
+      wait,
     ) {
       turn += 1;
-      return turn % 3 === 0 ? original.call(this, frames, pingFrame) : Promise.resolve(pingFrame);
+      if (turn % 3 === 0) original.call(this, wait);
+      else wait.ping();
     });
     scene = await startScene();
   });

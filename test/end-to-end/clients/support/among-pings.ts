@@ -3,15 +3,15 @@ import { KeepAliveTicker } from "../../../../src/inference/keep-alive.ts";
 
 /** Does work while every frame of a stream comes behind two pings, as if each had taken its provider half a minute. */
 export async function amongPings<T>(work: () => Promise<T>): Promise<T> {
-  const original = KeepAliveTicker.prototype.until;
+  const original = KeepAliveTicker.prototype.watch;
   let turn = 0;
-  const spy = spyOn(KeepAliveTicker.prototype, "until").mockImplementation(function until(
+  const spy = spyOn(KeepAliveTicker.prototype, "watch").mockImplementation(function watch(
     this: KeepAliveTicker,
-    frames,
-    pingFrame,
+    wait,
   ) {
     turn += 1;
-    return turn % 3 === 0 ? original.call(this, frames, pingFrame) : Promise.resolve(pingFrame);
+    if (turn % 3 === 0) original.call(this, wait);
+    else wait.ping();
   });
   try {
     return await work();
