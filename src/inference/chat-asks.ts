@@ -57,9 +57,13 @@ function thoughtTokensOf({ dialect, body }: AskingRequest): number | undefined {
 const choicesOf = ({ dialect, body }: AskingRequest): number =>
   (dialect === "openai-chat" ? numberField(body["n"]) ?? 1 : 1);
 
-/** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made. */
-const asksForTools = ({ body: { tools, tool_choice: choice } }: AskingRequest): boolean =>
-  (Array.isArray(tools) && tools.length > 0) || (choice !== undefined && choice !== null);
+/** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made, in today's or chat's older words. */
+function asksForTools({ dialect, body: { tools, tool_choice: choice, functions, function_call: call } }: AskingRequest): boolean {
+  if ((Array.isArray(tools) && tools.length > 0) || isSet(choice)) return true;
+  return dialect === "openai-chat" && ((Array.isArray(functions) && functions.length > 0) || isSet(call));
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Parameters that providers may or may not support, by their declared names, which are those of chat. */
 const declaredParameters = [
@@ -70,6 +74,10 @@ const declaredParameters = [
 
 /** Parameters that another dialect than chat calls otherwise, by their declared names. */
 const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body) => unknown>>>> = {
+  "openai-chat": {
+    tools: (body) => body["tools"] ?? body["functions"],
+    tool_choice: (body) => body["tool_choice"] ?? body["function_call"],
+  },
   "anthropic-messages": {
     stop: (body) => body["stop_sequences"],
     response_format: (body) => nested(body, "output_config", "format"),
@@ -87,7 +95,6 @@ const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body)
 /** Names of the declared parameters that the request sets. */
 function parametersOf({ dialect, body }: AskingRequest): string[] {
   const others = otherNames[dialect] ?? {};
-  const isSet = (value: unknown): boolean => value !== undefined && value !== null;
   return declaredParameters.filter((name) => isSet(name in others ? others[name]?.(body) : body[name]));
 }
 
