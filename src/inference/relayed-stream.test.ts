@@ -51,7 +51,8 @@ async function primed(...said: string[]) {
   const keepAlive = new KeepAliveTicker(() => 0);
   spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
   const stream = new RelayedStream({
-    response, decoder: undefined, relay: ({ settle }) => echoing(settle), drainOnCancel: true, keepAlive, onFirstContent: () => undefined, onClosed: () => undefined,
+    response, decoder: undefined, relay: ({ settle }) => echoing(settle), drainOnCancel: true, keepAlive,
+    onFirstContent: () => undefined, onClosed: () => undefined,
     settle: async (_, { status }) => {
       ends.push(status);
       await settlement.promise;
@@ -110,7 +111,8 @@ test("frames that come while a ping is on its way are for the next wait, and non
   expect([await again, await last, stream.ready(), new Set(waits).size]).toEqual([": ping\n", "c;", undefined, 1]);
 });
 
-test.each([["waits", true], ["has frames to take", false]])("an upstream is read to its end after a client that %s has left", async (_, waits) => {
+const clients: [what: string, waits: boolean][] = [["waits", true], ["has frames to take", false]];
+test.each(clients)("an upstream is read to its end after a client that %s has left", async (_, waits) => {
   const { stream, tell, settle, ends } = await primed("data: a\n\n");
   const waited = waits ? [stream.ready(), stream.next()] : [];
   stream.cancel();
