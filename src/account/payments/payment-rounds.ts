@@ -1,4 +1,5 @@
 import { minuteMs } from "../../platform/lib/clock.ts";
+import { withinTime } from "../../platform/lib/within-time.ts";
 
 /** How often saved cards and what is owed are looked after. */
 const roundMs = minuteMs / 2;
@@ -42,10 +43,7 @@ export class PaymentRounds {
   /** Resolves when a round that is under way has ended, or takes too long. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
-    if (this.running === undefined) return;
-    let patience: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([this.running, new Promise<void>((resolve) => (patience = setTimeout(resolve, patienceMs)))]);
-    clearTimeout(patience);
+    if (this.running !== undefined) await withinTime(patienceMs, this.running, undefined);
   }
 
   /** One round. What fails goes to `onError`, and is tried again in the next. */

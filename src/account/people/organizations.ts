@@ -7,6 +7,7 @@ import type { Workspace } from "../workspaces/workspace.ts";
 import { workspaceRow } from "../workspaces/workspace-store.ts";
 import type { Invitations } from "./invitations.ts";
 import { ownersOneAtATime } from "./one-at-a-time.ts";
+import { hasOtherOwner } from "./other-owner.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import { managesPeople, mayAssign, type Role } from "./role.ts";
 
@@ -182,8 +183,6 @@ const memberRows = (database: Kysely<PeopleTables>, organizationId: string) =>
 
 /** Throws `conflict` where nobody would be left who owns the organisation and may sign in. */
 async function assertOtherOwner(transaction: Transaction<PeopleTables>, organizationId: string, member: Member): Promise<void> {
-  if (member.role !== "owner") return;
-  const other = await memberRows(transaction, organizationId).where("member.role", "=", "owner")
-    .where("member.user_id", "!=", member.userId).where("user.blocked_at_ms", "is", null).executeTakeFirst();
-  if (other === undefined) throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
+  if (member.role !== "owner" || await hasOtherOwner(transaction, { organizationId, userId: member.userId })) return;
+  throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
 }

@@ -5,6 +5,7 @@ import { mayBeId } from "../../platform/lib/ids.ts";
 import { Turns } from "../turns.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { operatorsOneAtATime, ownersOneAtATime } from "./one-at-a-time.ts";
+import { hasOtherOwner } from "./other-owner.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { UserRecord, UserStore } from "./user-store.ts";
@@ -164,11 +165,10 @@ async function abandonedBy(transaction: Transaction<PeopleTables>, userId: strin
   const alone: string[] = [];
   for (const { id, name, workspaceId, role } of own) {
     await ownersOneAtATime(transaction, id);
-    const others = await transaction.selectFrom("organization_members as member").innerJoin("users as user", "user.id", "member.user_id")
-      .select(["member.role", "user.blocked_at_ms as blockedAtMs"])
-      .where("member.organization_id", "=", id).where("member.user_id", "!=", userId).execute();
-    if (others.length === 0) alone.push(workspaceId);
-    else if (role === "owner" && !others.some((other) => other.role === "owner" && other.blockedAtMs === null)) {
+    const other = await transaction.selectFrom("organization_members").select("user_id")
+      .where("organization_id", "=", id).where("user_id", "!=", userId).executeTakeFirst();
+    if (other === undefined) alone.push(workspaceId);
+    else if (role === "owner" && !(await hasOtherOwner(transaction, { organizationId: id, userId }))) {
       throw conflict(`This user is the only owner of the organisation ${name}. Its members would be left without one.`);
     }
   }

@@ -1,5 +1,6 @@
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
+import { withinTime } from "../../platform/lib/within-time.ts";
 import { askParser, type ParserAnswer } from "./ask-parser.ts";
 import type { DocumentCredentialOf } from "./document-credential.ts";
 import type { ParseFailure } from "./document-job.ts";
@@ -74,10 +75,7 @@ export class DocumentJobRunner {
   /** Resolves when a job has ended or the time is over, and at once when the job is not under way here. */
   async waitFor(id: string, ms: number): Promise<void> {
     const job = this.active.get(id);
-    if (job === undefined || ms <= 0) return;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    await Promise.race([job.woken, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
-    clearTimeout(timer);
+    if (job !== undefined && ms > 0) await withinTime(ms, job.woken, undefined);
   }
 
   /** Begins no more jobs and lets go of those who wait; they are told that their jobs are under way. */

@@ -30,11 +30,7 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   async handle(context, dependencies) {
     const reader = { ...messagesReader, validate: validateCountEnvelope };
     const call = await readCall(context, reader, dependencies);
-    try {
-      const { inputTokens, source } = await countTokens(dependencies.inference, call);
-      return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
-    } catch (thrown) {
-      throw inMessagesWords(thrown, { catalog: dependencies.inference.catalog(), body: call.body });
-    }
+    const { inputTokens, source } = await inMessagesWords(call, dependencies, () => countTokens(dependencies.inference, call));
+    return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
   },
 });

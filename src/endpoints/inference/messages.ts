@@ -39,10 +39,6 @@ export const messages = defineEndpoint<Dependencies>({
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, messagesReader, dependencies);
-    try {
-      return await answerCall(context, call, dependencies);
-    } catch (thrown) {
-      throw inMessagesWords(thrown, { catalog: dependencies.inference.catalog(), body: call.body });
-    }
+    return inMessagesWords(call, dependencies, () => answerCall(context, call, dependencies));
   },
 });
