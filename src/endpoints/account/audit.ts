@@ -58,7 +58,8 @@ export const listAuditLog = defineEndpoint<Dependencies>({
     const { query } = context;
     const limit = limitOf(query.get("limit"));
     const found = await security.auditStore.list({
-      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"), limit: limit + 1,
+      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"),
+      limit: limit + 1,
     });
     const data = found.slice(0, limit).map(entryObject);
     const more = found.length > limit;

@@ -33,6 +33,7 @@ export const getInvoice = defineEndpoint<Dependencies>({
   access: readsPayments,
   summary: "Show an invoice or a credit note, as a page to print.",
   description: "HTML; nothing of it changes after it was issued.",
+  otherResponseTypes: ["text/html"],
   async handle(context, deps) {
     const { store } = paymentsOf(deps);
     const { id: workspaceId } = workspaceOf(context);

@@ -105,6 +105,7 @@ export const topUpPage = defineEndpoint<Dependencies>({
   base: "root",
   method: "GET",
   path: returnPath,
+  otherResponseTypes: ["text/html"],
   access: { open: true },
   summary: "Say that a checkout has ended (a page for people).",
   query: z.object({ paid: z.string().optional() }),

@@ -14,7 +14,10 @@ import { newPersonFields } from "./people-fields.ts";
 import { signUpAndIn } from "./people-sign-up.ts";
 import { answerWith } from "./session-delegate.ts";
 
-const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", otherResponseTypes: ["text/html"],
+  encodeError: encodeContractError,
+} as const;
 
 const page = (context: RequestContext<unknown>, content: FormPage, status = 200): Response =>
   new Response(formPageHtml(content), { status, headers: { ...context.headers, ...formPageHeaders() } });

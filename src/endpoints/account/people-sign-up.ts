@@ -9,7 +9,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { newPersonFields } from "./people-fields.ts";
 import { answerWith, delegate, type DelegatedAnswer } from "./session-delegate.ts";
-import { signedIn } from "./session-sign-in.ts";
+import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 
@@ -52,6 +52,7 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
   description: "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up "
     + "is open.",
   body: signUpSchema,
+  response: signedInSchema,
   async handle(context, deps) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };

@@ -13,7 +13,10 @@ import { accountBodyBytesMax } from "./account-fields.ts";
 import { linkTokenField } from "./password-reset.ts";
 import { newPasswordField } from "./people-fields.ts";
 
-const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", otherResponseTypes: ["text/html"],
+  encodeError: encodeContractError,
+} as const;
 const formType = "application/x-www-form-urlencoded";
 
 const page = (context: RequestContext<unknown>, content: FormPage, status = 200): Response =>

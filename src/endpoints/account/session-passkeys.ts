@@ -4,6 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
+import { successSchema } from "./session-sign-in.ts";
 
 const shared = { base: "root", counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 const anybody = { access: { open: true } } as const;
@@ -12,6 +13,23 @@ const signedIn = { access: { session: true }, tag: "Account" } as const;
 /** What the browser's WebAuthn gives, as JSON (Web Authentication Level 3, section 5.1.8); the library checks it. */
 const credentialField = z.looseObject({ id: z.string() });
 
+const passkeySchema = z.object({
+  id: z.string(), name: z.string().nullish(), deviceType: z.string(), backedUp: z.boolean(), createdAt: z.coerce.date().nullish(),
+});
+
+const passkeyObjectSchema = z.object({
+  id: z.string(), object: z.literal("passkey"), name: z.string().nullable(), device_type: z.string(), backed_up: z.boolean(),
+  created_at: z.string().nullable(),
+});
+
+const passkeyObject = (passkey: z.infer<typeof passkeySchema>): z.infer<typeof passkeyObjectSchema> => ({
+  id: passkey.id, object: "passkey", name: passkey.name ?? null, device_type: passkey.deviceType, backed_up: passkey.backedUp,
+  created_at: passkey.createdAt?.toISOString() ?? null,
+});
+
+/** What a browser's WebAuthn is asked with, as it wants it (Web Authentication Level 3, sections 5.4 and 5.5). */
+const optionsSchema = z.looseObject({ challenge: z.string() });
+
 /** What a browser needs to make a passkey. */
 export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
   ...shared,
@@ -19,6 +37,7 @@ export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/api/auth/passkey/generate-register-options",
   summary: "Begin to add a passkey.",
+  response: optionsSchema,
   async handle(context, deps) {
     const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-register-options" });
     return answerWith(context, answer, answer.body);
@@ -36,6 +55,7 @@ export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrati
   bodyBytesMax: accountBodyBytesMax,
   summary: "Add a passkey.",
   body: registrationSchema,
+  response: passkeyObjectSchema,
   async handle(context, deps) {
     const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-registration", body: context.body });
     return answerWith(context, answer, passkeyObject(passkeySchema.parse(answer.body)));
@@ -49,6 +69,7 @@ export const passkeySignInOptions = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/api/auth/passkey/generate-authenticate-options",
   summary: "Begin to sign in with a passkey.",
+  response: optionsSchema,
   async handle(context, deps) {
     deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-authenticate-options" });
@@ -67,24 +88,11 @@ export const signInWithPasskey = defineEndpoint<Dependencies, z.infer<typeof ass
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in with a passkey.",
   body: assertionSchema,
+  response: successSchema,
   async handle(context, deps) {
     const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-authentication", body: context.body });
     return answerWith(context, answer, { success: true });
   },
-});
-
-const passkeySchema = z.object({
-  id: z.string(), name: z.string().nullish(), deviceType: z.string(), backedUp: z.boolean(), createdAt: z.coerce.date().nullish(),
-});
-
-const passkeyObjectSchema = z.object({
-  id: z.string(), object: z.literal("passkey"), name: z.string().nullable(), device_type: z.string(), backed_up: z.boolean(),
-  created_at: z.string().nullable(),
-});
-
-const passkeyObject = (passkey: z.infer<typeof passkeySchema>): z.infer<typeof passkeyObjectSchema> => ({
-  id: passkey.id, object: "passkey", name: passkey.name ?? null, device_type: passkey.deviceType, backed_up: passkey.backedUp,
-  created_at: passkey.createdAt?.toISOString() ?? null,
 });
 
 /** Lists the passkeys of the account. */
@@ -112,6 +120,7 @@ export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletio
   bodyBytesMax: accountBodyBytesMax,
   summary: "Delete a passkey of the account.",
   body: deletionSchema,
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, deps) {
     const answer = await delegate(context, deps, { method: "POST", path: "/passkey/delete-passkey", body: context.body });
     return answerWith(context, answer, { deleted: true, id: context.body.id });

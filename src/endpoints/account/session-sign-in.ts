@@ -14,11 +14,14 @@ const returnField = z.string().max(2_000).optional();
 
 const signInSchema = z.object({ email: emailField, password: passwordField, remember_me: z.boolean().optional() });
 
+/** Who has signed in, as it is answered; the library tells more. */
+export const signedInSchema = z.object({ user: z.object({ id: z.string(), name: z.string(), email: z.string() }) });
+
 /** What the library tells of a user, in our spelling. */
-export const signedIn = (body: unknown) => {
-  const { user } = z.object({ user: z.object({ id: z.string(), name: z.string(), email: z.string() }) }).parse(body);
-  return { user: { id: user.id, name: user.name, email: user.email } };
-};
+export const signedIn = (body: unknown): z.infer<typeof signedInSchema> => signedInSchema.parse(body);
+
+/** The answer where there is nothing to tell. */
+export const successSchema = z.object({ success: z.literal(true) });
 
 /** Begins a session with e-mail and password. */
 export const signInWithPassword = defineEndpoint<Dependencies, z.infer<typeof signInSchema>>({
@@ -29,6 +32,7 @@ export const signInWithPassword = defineEndpoint<Dependencies, z.infer<typeof si
   summary: "Sign in with e-mail and password.",
   description: "Sets the session's cookie. Attempts are limited, by address and by e-mail.",
   body: signInSchema,
+  response: signedInSchema,
   async handle(context, deps) {
     const { email, password, remember_me: rememberMe = true } = context.body;
     const { throttle, passwords } = deps.people;
@@ -101,6 +105,7 @@ export const signOut = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/api/auth/sign-out",
   summary: "Sign out.",
+  response: successSchema,
   async handle(context, deps) {
     const answer = await delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
     return answerWith(context, answer, { success: true });

@@ -6,7 +6,7 @@ import { accountBodyBytesMax, nameField } from "./account-fields.ts";
 import { forSessions, newPasswordField, passwordField, sessionOf } from "./people-fields.ts";
 import { currentSession, currentSessionSchema, sessionObject, sessionObjectSchema } from "./people-object.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
-import { signedIn } from "./session-sign-in.ts";
+import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 /** Shows who is signed in, and where. */
 export const getSession = defineEndpoint<Dependencies>({
@@ -114,6 +114,7 @@ export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwo
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the password, and end every other session.",
   body: passwordSchema,
+  response: signedInSchema,
   async handle(context, deps) {
     const { current_password: currentPassword, new_password: newPassword } = context.body;
     const attempt = { address: context.clientAddress(), email: sessionOf(context).user.email };

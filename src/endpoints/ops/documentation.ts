@@ -27,6 +27,7 @@ export const docs = defineEndpoint<Dependencies>({
   counting: "at-door",
   tag: "Operations",
   summary: "Show the documentation of this API.",
+  otherResponseTypes: ["text/html"],
   encodeError: encodeContractError,
   handle: (context, { docsHtml }) => new Response(docsHtml(), {
     headers: {
