@@ -3,6 +3,8 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import type { Caller } from "../../account/keys/caller.ts";
 import { routePricing } from "../../inference/catalog/model-pricing.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
+import { CredentialChoice } from "../../inference/credential-choice.ts";
+import type { InferenceDependencies } from "../../inference/dependencies.ts";
 import type { Candidate, ProviderFilter } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";
 import { withPrivacy } from "../../inference/with-privacy.ts";
@@ -43,17 +45,31 @@ function eachMemberOnce(candidates: readonly Candidate[]): Candidate[] {
 
 const unsteered: ProviderFilter = { allowFallbacks: true, partition: "model" };
 
-/** The chain of a request that asks for nothing in particular. Draws nothing: what is drawn most often comes first. */
+/** The routes of a chain, each with the credential that is tried first on it. */
+function eachRouteOnce(candidates: readonly Candidate[]): Candidate[] {
+  const seen = new Set<Candidate["route"]>();
+  return candidates.filter(({ route }) => !seen.has(route) && seen.add(route) !== undefined);
+}
+
+/** Who would be tried for a caller, whose own provider keys and donated ones count as they do for a request. Draws nothing. */
+function candidatesFor(model: CatalogModel, { inference, caller }: { inference: InferenceDependencies; caller: Caller }): Candidate[] {
+  const key = caller.kind === "llm-key" ? caller : undefined;
+  const preferences = key === undefined ? unsteered : withPrivacy(unsteered, inference.privacyOf(key));
+  const choice = key && CredentialChoice.of(inference, { workspaceId: key.workspace.id, preferences });
+  const { candidates } = planRoute({
+    models: [model], preferences, needsTools: false, parameters: [], maxOutputTokens: undefined,
+    allowedModels: key?.key.allowedModels ?? null,
+  }, {
+    health: inference.health, isServable: inference.isServable, random: () => 0,
+    ...(choice === undefined ? {} : { hasKey: choice.hasKey, hasOwnKey: choice.hasOwnKey }),
+  });
+  return choice === undefined ? [...candidates] : eachRouteOnce(choice.candidates(candidates));
+}
+
+/** The chain of a request that asks for nothing in particular; what is drawn most often comes first. */
 const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
   assertMaySee(model, caller);
-  const { candidates } = planRoute({
-    models: [model],
-    preferences: caller.kind === "llm-key" ? withPrivacy(unsteered, inference.privacyOf(caller)) : unsteered,
-    needsTools: false,
-    parameters: [],
-    maxOutputTokens: undefined,
-    allowedModels: caller.kind === "llm-key" ? caller.key.allowedModels : null,
-  }, { health: inference.health, isServable: inference.isServable, random: () => 0 });
+  const candidates = candidatesFor(model, { inference, caller });
   const shown = model.router === undefined ? candidates : eachMemberOnce(candidates);
   return {
     object: "model.routing_preview",

@@ -28,6 +28,19 @@ async function balanceOf({ gateway }: ProviderKeyScene): Promise<number> {
   return Number(at(await (await gateway.get("/credits")).json(), "balance"));
 }
 
+test("the preview of a model's routing is that of its caller, own keys and all", async () => {
+  const { add, gateway } = await start();
+  const chain = async (id: string): Promise<unknown[]> => {
+    const { data } = await (await gateway.get(`/models/${id}/routing-preview`)).json() as { data: Record<string, unknown>[] };
+    return data.map(({ provider, reason }) => [provider, String(reason).startsWith("own key")]);
+  };
+  expect(await chain("solo/large")).toEqual([]);
+  await add(own, { provider_id: "solo" });
+  await add(own, { provider_id: "backup" });
+  expect(await chain("solo/large")).toEqual([["solo", true]]);
+  expect(await chain("acme/large")).toEqual([["backup", true], ["acme", false]]);
+});
+
 for (const stream of [false, true]) {
   const kind = stream ? "streamed" : "whole";
 
