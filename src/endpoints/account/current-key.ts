@@ -1,12 +1,17 @@
 import { z } from "zod";
 import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
 import type { LlmKey } from "../../account/keys/llm-key.ts";
+import { narrowedTier } from "../../account/limits/rate-limiter.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { limitRemaining } from "./llm-key-object.ts";
+
+/** Requests a minute that a key is let through with: a limit of its own above the plan's does not widen it. */
+const effectiveRateLimit = ({ counters: { tiers } }: Dependencies, { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">): number =>
+  narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
 
 /** What the calling LLM key is, in the compact form. */
 export const authKey = defineEndpoint<Dependencies>({
@@ -24,7 +29,8 @@ export const authKey = defineEndpoint<Dependencies>({
     }),
   }),
   encodeError: encodeContractError,
-  async handle(context, { ledger, counters }) {
+  async handle(context, deps) {
+    const { ledger } = deps;
     const { key, workspace } = context.caller as LlmKeyCaller;
     await ledger.refresh(workspace.id);
     return context.json({
@@ -32,7 +38,7 @@ export const authKey = defineEndpoint<Dependencies>({
         prefix: key.label,
         name: key.name,
         created_at: new Date(key.createdAtMs).toISOString(),
-        rate_limit: key.rateLimitPerMinute ?? counters.tiers.tierFor(workspace.plan, "paid").perMinute,
+        rate_limit: effectiveRateLimit(deps, { key, workspace }),
         usage: usdFromNano(ledger.book.key(key.id).spend.total),
         limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
         is_free_tier: workspace.plan === "free",
@@ -76,10 +82,7 @@ export const currentKey = defineEndpoint<Dependencies>({
         limit_remaining: limitRemaining(key, { account, nowMs: deps.clock.nowMs() }),
         usage: usdFromNano(account.spend.total),
         is_free_tier: caller.workspace.plan === "free",
-        rate_limit: {
-          requests: key.rateLimitPerMinute ?? deps.counters.tiers.tierFor(caller.workspace.plan, "paid").perMinute,
-          interval: "60s",
-        },
+        rate_limit: { requests: effectiveRateLimit(deps, { key, workspace: caller.workspace }), interval: "60s" },
       },
     });
   },

@@ -170,6 +170,13 @@ describe("what a key tells of itself", () => {
     });
   });
 
+  test("a rate limit above the plan's is told as the plan's, which is what holds", async () => {
+    const key = await makeKey({ rate_limit: 1_000_000 });
+    expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({ key: { rate_limit: 2400 } });
+    expect(await (await gateway.get("/key", key.bearer)).json()).toMatchObject({ data: { rate_limit: { requests: 2400 } } });
+    expect(await recordOf(key)).toMatchObject({ rate_limit: 1_000_000 });
+  });
+
   test("GET /key with a management key: the newest key that is active", async () => {
     const newest = await makeKey({ name: "newest" });
     await makeKey({ disabled: true });
