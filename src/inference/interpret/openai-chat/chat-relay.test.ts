@@ -82,3 +82,24 @@ describe("a stream is the same to its client, whether its events are taken in ro
     expect(taken).toBeGreaterThan(50);
   });
 });
+
+describe("the chunk with the usage tells of the charge, and of the metadata where it says nothing else", () => {
+  const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}';
+  const priced = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.000016}';
+  const metadata = '"service_metadata":{"timings":{}}';
+  const start = '"id":"up","model":"large"';
+  test.each([
+    ["as usual", `{${start},"choices":[],${usage}}`, `"choices":[],${priced},${metadata}}`],
+    ["with spaces", `{ ${start}, "choices": [], ${usage} }`, `"choices": [], ${priced},${metadata} }`],
+    ["without choices", `{${start},${usage}}`, `${priced},"choices":[],${metadata}}`],
+    ["with usage first", `{${usage},${start},"choices":[]}`, `"choices":[],${metadata}}`],
+    ["with metadata", `{${start},"choices":[],"service_metadata":1,${usage}}`, `"choices":[],${metadata},${priced}}`],
+    ["with escapes", `{${start},"choices":[],${usage},"a":"\\n"}`, `"choices":[],${priced},"a":"\\n",${metadata}}`],
+    ["with usage twice", `{${start},"choices":[],${usage},${usage}}`, `"choices":[],${priced},${priced},${metadata}}`],
+  ])("%s", async (_, chunk, told) => {
+    const saying = `data: {${start},"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n`;
+    const { text } = await relayIn(interpretation, [Buffer.from(`${saying}data: ${chunk}\n\ndata: [DONE]\n\n`)]);
+    expect(text.split("\n\n")[1]).toEndWith(told);
+    expect(text).toContain(priced);
+  });
+});

@@ -1,6 +1,6 @@
 import { brand } from "../../../platform/lib/brand.ts";
 import type { GatewayError } from "../../../platform/lib/errors.ts";
-import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
+import { editMembers, replaceEach, scanMembers } from "../../../platform/lib/json-members.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { encodeStreamError } from "../../dialects/openai-chat/encode-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
@@ -12,7 +12,7 @@ import { reportedFault, StreamFault, type ReportedDetails } from "../stream-faul
 import { AlikeEvents } from "./alike-events.ts";
 import { ChatStreamMeter, type ChatChunk } from "./chat-stream-meter.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
-import { swappedPrefix, type SwappedPrefix } from "./swapped-prefix.ts";
+import { swapped, type SwappedPrefix } from "./swapped-prefix.ts";
 import { tellsCost, withoutCost } from "./without-cost.ts";
 
 /** What a chat relay is made of. */
@@ -116,9 +116,9 @@ export class ChatRelay implements StreamRelay {
       return this.prefix.to + data.slice(this.prefix.from.length);
     }
     const { id, model } = this.options.shown;
-    const edits = new Map([["id", JSON.stringify(id)], ["model", JSON.stringify(model)]]);
-    this.prefix = swappedPrefix(data, edits);
-    return editMembers(data, edits);
+    const { text, prefix } = swapped(data, { id: JSON.stringify(id), model: JSON.stringify(model) });
+    this.prefix = prefix;
+    return text;
   }
 
   private async withUsage(renamed: string, chunk: ChatChunk): Promise<string> {
@@ -132,18 +132,13 @@ export class ChatRelay implements StreamRelay {
   private async withCharge(text: string, chunk: ChatChunk): Promise<string> {
     this.assertContent();
     const { chargedNano } = await this.options.settle();
-    const usage = scanMembers(text).find((member) => member.key === "usage");
-    const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
     this.meter.costShown = true;
-    const edits = new Map<string, string | undefined>([
-      ["usage", pricedUsageText({ original, metered: this.meter.metered(), chargedNano })],
-    ]);
-    if (!Array.isArray(chunk.choices)) edits.set("choices", "[]");
-    if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) {
-      edits.set(brand.metadataKey, this.options.metadataText());
-      this.meter.metadataShown = true;
-    }
-    return editMembers(text, edits);
+    const priced = pricedText(text, { metered: this.meter.metered(), chargedNano });
+    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) return priced;
+    this.meter.metadataShown = true;
+    const metadata = this.options.metadataText();
+    if (!Array.isArray(chunk.choices)) return editMembers(priced, new Map([["choices", "[]"], [brand.metadataKey, metadata]]));
+    return withMember(priced, brand.metadataKey, metadata);
   }
 
   /** The first chunk that carries usage tells of a model fallback, whether or not it is the one with the charge. */
@@ -191,4 +186,20 @@ export class ChatRelay implements StreamRelay {
     const head = JSON.stringify({ id, object: "chat.completion.chunk", created: this.meter.created, model });
     return `data: ${head.slice(0, -1)},"choices":${choices}${members}}\n\n`;
   }
+}
+
+/** A chunk whose usage tells of the charge. */
+function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: bigint }): string {
+  const pricedOf = (original: string | undefined): string => pricedUsageText({ original, ...charge });
+  const priced = replaceEach(text, ["usage"], (_, start, end) => pricedOf(text.slice(start, end)));
+  if (priced !== undefined) return priced;
+  const usage = scanMembers(text).find((member) => member.key === "usage");
+  return editMembers(text, new Map([["usage", pricedOf(usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd))]]));
+}
+
+/** An object with a member set. One that ends with its last value, as nearly all do, and does not name the member is not walked through. */
+function withMember(text: string, name: string, value: string): string {
+  const quoted = JSON.stringify(name);
+  if (!/[^\s{]\}$/.test(text.slice(-2)) || text.includes(quoted) || text.includes("\\")) return editMembers(text, new Map([[name, value]]));
+  return `${text.slice(0, -1)},${quoted}:${value}}`;
 }

@@ -1,4 +1,4 @@
-import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
+import { editMembers, replaceEach, scanMembers } from "../../../platform/lib/json-members.ts";
 
 /** The start that all events of a stream share, as it came and as the client gets it. */
 export interface SwappedPrefix {
@@ -6,14 +6,40 @@ export interface SwappedPrefix {
   to: string;
 }
 
+const names = ["id", "model", "choices"] as const;
+const choicesIndex = 2;
+
 /**
- * The text before `choices`, as it is and as the client gets it; undefined where id or model stand
- * elsewhere.
+ * An event with another id and model, which are given as JSON text, and the start that events like it have in common: the text before
+ * `choices`; undefined where id or model stand elsewhere.
  */
-export function swappedPrefix(
+export function swapped(
   data: string,
-  edits: ReadonlyMap<string, string>,
-): SwappedPrefix | undefined {
+  shown: { id: string; model: string },
+): { text: string; prefix: SwappedPrefix | undefined } {
+  let placedBefore = 0;
+  let start = 0;
+  const text = replaceEach(data, names, (index, valueStart, valueEnd) => {
+    if (index === choicesIndex) {
+      start = data.lastIndexOf('"choices"', valueStart);
+      return data.slice(valueStart, valueEnd);
+    }
+    if (start === 0) placedBefore += 1;
+    return index === 0 ? shown.id : shown.model;
+  });
+  if (text === undefined) return swappedByName(data, shown);
+  const from = data.slice(0, start);
+  const isFirst = placedBefore === choicesIndex;
+  return { text, prefix: isFirst ? { from, to: text.slice(0, start + text.length - data.length) } : undefined };
+}
+
+/** The same where a member is missing, comes twice or has an escape in its name. */
+function swappedByName(data: string, shown: { id: string; model: string }): ReturnType<typeof swapped> {
+  const edits = new Map(Object.entries(shown));
+  return { text: editMembers(data, edits), prefix: swappedPrefix(data, edits) };
+}
+
+function swappedPrefix(data: string, edits: ReadonlyMap<string, string>): SwappedPrefix | undefined {
   const members = scanMembers(data);
   const index = members.findIndex((member) => member.key === "choices");
   const choices = members[index];
