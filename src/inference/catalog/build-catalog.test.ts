@@ -232,6 +232,17 @@ describe("configured providers", () => {
     expect(routeOf(catalog, "acme/large", "groq").contextLength).toBe(1000);
   });
 
+  test("a model declares what any of its routes does, in whichever order they were configured", () => {
+    const at = (id: string, more: object) => ({ ...acme, id, models: [{ ...large, ...more }] });
+    const declared = (list: string[]) => ({ supported_parameters: list });
+    const entries = [at("one", declared(["tools", "seed"])), at("two", {}), at("three", declared(["seed"]))];
+    for (const order of [entries, entries.toReversed()]) {
+      const model = build(factsOf(), order).models.get("acme/large");
+      expect([...model?.supportedParameters ?? []].sort()).toEqual(["seed", "tools"]);
+      expect(model?.routes.find(({ provider }) => provider.id === "two")?.supportedParameters).toBeUndefined();
+    }
+  });
+
   test("an override of a built-in provider keeps what it does not name", () => {
     const catalog = build(factsOf(row("groq")), [{
       id: "groq", name: "Our Groq", timeouts_ms: { idle: 1000 }, data_policy: { zdr: true }, headers: { "x-team": "a" },

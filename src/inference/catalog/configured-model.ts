@@ -32,12 +32,18 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
     category: categoryOf(surface),
     contextLength: entry.context_length ?? known?.contextLength ?? 0,
     capabilities: withReasoning(entry, entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)]),
-    supportedParameters: entry.supported_parameters ?? known?.supportedParameters,
+    supportedParameters: declaredOn([route, ...others]),
     reasoning: reasoningOf(entry) ?? known?.reasoning,
     addedAtMs: known?.addedAtMs ?? place.addedAtMs,
     comingSoon: entry.coming_soon ?? known?.comingSoon,
     routes: [route, ...others],
   });
+}
+
+/** What any of the routes declares, in whichever order they were configured; undefined where none declares anything. */
+function declaredOn(routes: readonly UpstreamRoute[]): readonly string[] | undefined {
+  const lists = routes.flatMap(({ supportedParameters: list }) => (list === undefined ? [] : [list]));
+  return lists.length === 0 ? undefined : [...new Set(lists.flat())];
 }
 
 function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): UpstreamRoute {

@@ -2,7 +2,7 @@ import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { comparablePrice, type LeftOut } from "./candidate.ts";
 import type { HealthWindows } from "./health-windows.ts";
 import type { ProviderWindows } from "./provider-windows.ts";
-import { supports } from "./supports.ts";
+import { permits } from "./supports.ts";
 
 /** What planning knows of a route whatever is requested. */
 export interface RouteRow {
@@ -59,7 +59,7 @@ function rowOf(route: UpstreamRoute, { model, health, isServable }: RowSources &
     provider: health.windowsOf(id),
     price: route.price?.tiers === undefined ? comparablePrice(route) : undefined,
     isServable: isServable(route, model),
-    takesTools: supports({ model, route }, "tools"),
+    takesTools: permits({ route }, "tools"),
     names: [id.toLowerCase(), name.toLowerCase()],
   };
 }

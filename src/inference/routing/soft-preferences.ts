@@ -1,7 +1,7 @@
 import type { RoutingRequest } from "./candidate.ts";
 import type { HealthMoment } from "./health-moment.ts";
 import type { PlannedCandidate } from "./planned-candidate.ts";
-import { supports } from "./supports.ts";
+import { permits } from "./supports.ts";
 
 /** The wishes of a request that no route has to keep. */
 type Wishes = Pick<RoutingRequest, "preferences" | "wishedParameters">;
@@ -19,7 +19,7 @@ export function missedPreference(
   { preferences: { minThroughput, maxLatencyMs }, wishedParameters }: Wishes,
   health: HealthMoment,
 ): string | undefined {
-  const undeclared = wishedParameters?.find((parameter) => !supports(candidate, parameter));
+  const undeclared = wishedParameters?.find((parameter) => !permits(candidate, parameter));
   if (undeclared !== undefined) return undeclared;
   if (minThroughput === undefined && maxLatencyMs === undefined) return undefined;
   const measures = health.measuresOf(candidate.row.provider, candidate.model.id);

@@ -8,9 +8,18 @@ const otherName: Readonly<Record<string, string>> = {
   reasoning_effort: "reasoning",
 };
 
-/** Whether a candidate declares a parameter; one that declares none is permissive. */
-export function supports({ model, route }: Pick<Candidate, "model" | "route">, parameter: string): boolean {
-  const declared = route.supportedParameters ?? model.supportedParameters;
+/**
+ * Whether a candidate keeps the strict demand for a parameter: its route's list decides, and where there is none the model's
+ * (contract: reasoning rule 6). What neither declares is permitted.
+ */
+export const supports = ({ model, route }: Pick<Candidate, "model" | "route">, parameter: string): boolean =>
+  isDeclared(route.supportedParameters ?? model.supportedParameters, parameter);
+
+/** Whether a route may be told a parameter; one without a list of its own is permissive, whatever others declare for the model. */
+export const permits = ({ route }: Pick<Candidate, "route">, parameter: string): boolean =>
+  isDeclared(route.supportedParameters, parameter);
+
+function isDeclared(declared: readonly string[] | undefined, parameter: string): boolean {
   if (declared === undefined || declared.length === 0 || declared.includes(parameter)) return true;
   const other = otherName[parameter];
   return other !== undefined && declared.includes(other);
