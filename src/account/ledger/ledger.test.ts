@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../../test/support/memory-commits.ts";
+import type { CommitOptions, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, availableOf, balanceOf } from "./account-book.ts";
 import { Ledger } from "./ledger.ts";
 import type { Bucket } from "./transfer.ts";
@@ -192,4 +193,18 @@ test("a key's hold, its charge and a refused charge are its parent's as well, do
   commits.failNext = true;
   await expect(ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing })).rejects.toThrow("refused");
   expect([spent("b"), spent("parent"), ledger.book.key("b").heldNano, ledger.book.key("parent").heldNano]).toEqual([0n, 60n, 0n, 0n]);
+});
+
+test("a charge may be followed by more while other holds are open, and by none when it is the last", async () => {
+  const told: (boolean | undefined)[] = [];
+  class TellingCommits extends MemoryCommits {
+    override commit(unit: CommitUnit, options?: CommitOptions): Promise<void> {
+      told.push(options?.moreMayFollow);
+      return super.commit(unit);
+    }
+  }
+  const ledger = new Ledger({ book: new AccountBook(), commits: new TellingCommits(), clock: new FakeClock() });
+  for (const holdId of ["r1", "r2"]) ledger.reserve({ holdId, workspaceId: "ws", keyId: "key", ceilingNano: 0n, keyLimit: null });
+  for (const holdId of ["r1", "r2"]) await ledger.post({ holdId, amountNano: 0n, alongside: nothing });
+  expect(told).toEqual([true, false]);
 });

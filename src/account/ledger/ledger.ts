@@ -166,7 +166,7 @@ export class Ledger implements LedgerPort {
       const alongside = request.alongside(posted);
       const unit: CommitUnit = { inserts: rows.inserts.concat(alongside.inserts), adds: rows.adds.concat(alongside.adds) };
       const outcome: PostOutcome = { ok: true, ...posted };
-      return this.commits.commit(unit).then(() => outcome, undo);
+      return this.commits.commit(unit, { moreMayFollow: this.holds.size > 0 }).then(() => outcome, undo);
     } catch (error) {
       return Promise.reject(error).catch(undo);
     }

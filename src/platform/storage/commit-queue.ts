@@ -23,13 +23,19 @@ export interface CommitUnit {
   adds: readonly { statement: AddStatement; key: readonly SqlValue[]; sums: readonly number[] }[];
 }
 
+/** What the queue is told beside a unit. */
+export interface CommitOptions {
+  /** Others are under way whose units may follow at once: the group is held open while turns of the event loop bring more. */
+  moreMayFollow?: boolean;
+}
+
 /**
  * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is durable
  * (as `storage.durability` says); it rejects when the database refused, and then nothing of the unit stands.
  * A unit that was under way when the database was lost stays pending until the database tells what became of it.
  */
 export interface CommitQueue {
-  commit(unit: CommitUnit): Promise<void>;
+  commit(unit: CommitUnit, options?: CommitOptions): Promise<void>;
   /** Resolves when everything accepted so far is durable. */
   flush(): Promise<void>;
   /** Units accepted and not yet durable. */

@@ -60,6 +60,49 @@ test("an idle queue writes at once what one turn brings; what comes meanwhile is
   expect(queue.pendingCount).toBe(0);
 });
 
+/** Commits a unit in each of so many turns of the event loop, each after the one before it was accepted. */
+async function commitInTurns(queue: GroupCommitQueue, ids: readonly string[]): Promise<Promise<void>[]> {
+  const commits: Promise<void>[] = [];
+  for (const id of ids) {
+    commits.push(queue.commit(unit(id), { moreMayFollow: true }));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  return commits;
+}
+
+test("while others are under way, units of several turns are one batch, and the first turn without any ends it", async () => {
+  const { writer, queue } = build({ clock: new FakeClock() });
+  const commits = await commitInTurns(queue, ["a", "b", "c"]);
+  expect(writer.batches).toEqual([]);
+  await nextTurn();
+  expect(writer.batches).toEqual([["a", "b", "c"]]);
+  await writer.finish();
+  await Promise.all(commits);
+});
+
+test("units are held back for others no longer than a millisecond", async () => {
+  const clock = new FakeClock();
+  const { writer, queue } = build({ clock });
+  const commits = await commitInTurns(queue, ["a", "b"]);
+  clock.advance(1);
+  commits.push(...await commitInTurns(queue, ["c", "d"]));
+  expect(writer.batches).toEqual([["a", "b", "c"]]);
+  await writer.finish();
+  await nextTurn();
+  expect(writer.batches).toEqual([["a", "b", "c"], ["d"]]);
+  await writer.finish();
+  await Promise.all(commits);
+});
+
+test("a unit that nothing may follow sends what was held back before it", async () => {
+  const { writer, queue } = build({ clock: new FakeClock() });
+  const commits = [queue.commit(unit("a"), { moreMayFollow: true }), queue.commit(unit("b"))];
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  expect(writer.batches).toEqual([["a", "b"]]);
+  await writer.finish();
+  await Promise.all(commits);
+});
+
 test("a batch has a largest size, and order is kept", async () => {
   const { writer, queue } = build({ maxBatchUnits: 2 });
   const commits = ["a", "b", "c", "d", "e"].map((id) => queue.commit(unit(id)));

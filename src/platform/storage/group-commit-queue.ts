@@ -1,5 +1,5 @@
 import type { Clock } from "../lib/clock.ts";
-import type { CommitQueue, CommitUnit } from "./commit-queue.ts";
+import type { CommitOptions, CommitQueue, CommitUnit } from "./commit-queue.ts";
 import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
 import { StorageUnavailableError } from "./storage-error.ts";
 
@@ -43,12 +43,18 @@ interface FlushWaiter {
   resolve: () => void;
 }
 
+const noOptions: CommitOptions = {};
+
 /** After everything that this turn of the event loop has read was worked off. */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** How long units that may be followed by others are held back for them, in milliseconds; a turn that brings none ends it. */
+const gatherMs = 1;
+
 /**
- * Natural group commit: while one batch is being written, the units that arrive form the next. An
- * idle queue writes at the end of the current turn of the event loop, so a lone unit waits for no timer.
+ * Natural group commit: while one batch is being written, the units that arrive form the next. An idle queue
+ * writes at the end of the current turn of the event loop, or where others are under way, of the first turn that
+ * brought no more; so a busy thread writes few large batches, and a lone unit waits for no timer.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;
@@ -67,6 +73,8 @@ export class GroupCommitQueue implements CommitQueue {
   /** Units were lost to an outage, and none went through since. */
   #losing = false;
   #closed = false;
+  /** What came last may be followed by more. */
+  #moreMayFollow = false;
 
   constructor(options: GroupCommitOptions) {
     this.#pack = options.pack;
@@ -87,12 +95,13 @@ export class GroupCommitQueue implements CommitQueue {
     return oldest !== undefined && (this.#losing || this.#clock.monotonicMs() - oldest.acceptedAtMs > this.#stalledAfterMs);
   }
 
-  commit(unit: CommitUnit): Promise<void> {
+  commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new StorageUnavailableError("the storage is closed");
       if (this.pendingCount >= this.#maxPendingUnits) throw new StorageUnavailableError("too many commits are waiting");
       const acceptedAtMs = this.#clock.monotonicMs();
       this.#waiting.push({ unit: this.#pack(unit), sequence: ++this.#lastSequence, acceptedAtMs, resolve, reject });
+      this.#moreMayFollow = moreMayFollow;
       if (this.#expiryTimer === undefined) this.#watchExpiry();
       if (!this.#draining) void this.#drain();
     });
@@ -113,16 +122,27 @@ export class GroupCommitQueue implements CommitQueue {
 
   async #drain(): Promise<void> {
     this.#draining = true;
-    await endOfTurn();
+    await this.#gather();
     while (this.#waiting.length > 0) {
       const ready = this.#writer.whenReady();
       if (ready) await ready;
       else {
         await this.#writeBatch();
-        await endOfTurn();
+        await this.#gather();
       }
     }
     this.#draining = false;
+  }
+
+  async #gather(): Promise<void> {
+    await endOfTurn();
+    for (let seen = 0; seen < this.#waiting.length && this.#mayGrow(); await endOfTurn()) seen = this.#waiting.length;
+  }
+
+  #mayGrow(): boolean {
+    const [oldest] = this.#waiting;
+    return this.#moreMayFollow && oldest !== undefined && this.#waiting.length < this.#maxBatchUnits
+      && this.#clock.monotonicMs() - oldest.acceptedAtMs < gatherMs;
   }
 
   #takeBatch(): Entry[] {

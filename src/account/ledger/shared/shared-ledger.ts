@@ -195,7 +195,7 @@ export class SharedLedger implements LedgerPort {
       const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs: this.options.clock.nowMs() });
       const beside = alongside(posted);
       const unit = { inserts: [...rows.inserts, ...beside.inserts], adds: [...rows.adds, ...beside.adds] };
-      return this.options.commits.commit(unit).then(() => ({ ok: true, ...posted }));
+      return this.options.commits.commit(unit, { moreMayFollow: this.holds.count > 1 }).then(() => ({ ok: true, ...posted }));
     } catch (error) {
       return Promise.reject(error);
     } finally {
