@@ -9,6 +9,6 @@ export const interpretOpenaiChat = (request: ClientRequest, route: InterpretedRo
   habits: chatHabits["openai-chat"],
   requestText: requestText(request, route),
   losses: [],
-  readWhole: readCompletion,
+  readWhole: (text, body) => readCompletion(text, body, request),
   createRelay: (options) => new ChatRelay({ ...options, traceId: request.traceId }),
 });

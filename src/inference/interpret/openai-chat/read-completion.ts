@@ -1,6 +1,6 @@
 import { editScanned, replaceEach, scanMembers } from "../../../platform/lib/json-members.ts";
 import { readChatUsage } from "../../dialects/openai-chat/read-usage.ts";
-import type { ShownAnswer, WholeAnswer } from "../interpretation.ts";
+import type { ClientRequest, ShownAnswer, WholeAnswer } from "../interpretation.ts";
 import { fallbackMembers } from "../model-fallback.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
 
@@ -16,6 +16,8 @@ interface ChoiceMessage {
 
 interface CompletionBody {
   id?: unknown;
+  object?: unknown;
+  created?: unknown;
   choices?: unknown;
   usage?: unknown;
 }
@@ -28,7 +30,9 @@ const lengthOf = (value: unknown): number => {
 const toolLength = (value: unknown): number => (Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0);
 
 /** Reads what settlement needs from a completion; undefined when it is none. */
-export function readCompletion(text: string, body: CompletionBody): WholeAnswer | undefined {
+export function readCompletion(
+  text: string, body: CompletionBody, { nowSeconds }: Pick<ClientRequest, "nowSeconds">,
+): WholeAnswer | undefined {
   const choices = body.choices;
   if (!Array.isArray(choices)) return undefined;
   let content = 0;
@@ -51,9 +55,15 @@ export function readCompletion(text: string, body: CompletionBody): WholeAnswer 
     outputCharacters: content + reasoning + other,
     hasContent: answered || finishReason === "length" || finishReason === "content_filter" || (reasoning > 0 && finishReason !== "stop"),
     spentOnReasoning: !answered && finishReason === "length" && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
-    render: (shown) => renderCompletion(text, shown),
+    render: (shown) => (body.object === objectName && Number.isInteger(body.created)
+      ? renderCompletion(text, shown)
+      : renderUnusual(text, shown, { object: objectName, created: secondsOf(body.created) ?? nowSeconds() })),
   };
 }
+
+const objectName = "chat.completion";
+
+const secondsOf = (created: unknown): number | undefined => (typeof created === "number" ? Math.floor(created) : undefined);
 
 /** What every answer shows of its own, in the order of `replaceEach`. */
 const shownNames = ["id", "model", "usage"] as const;
@@ -68,8 +78,10 @@ function renderCompletion(text: string, shown: ShownAnswer): string {
   return usual ?? renderUnusual(text, shown);
 }
 
-/** The same for an answer that lacks any of them, or has more to show. */
-function renderUnusual(text: string, { id, model, metered, chargedNano, fallback }: ShownAnswer): string {
+/** The same for an answer that lacks any of them or what every completion has beside, or that has more to show. */
+function renderUnusual(
+  text: string, { id, model, metered, chargedNano, fallback }: ShownAnswer, lacking: Readonly<Record<string, string | number>> = {},
+): string {
   const members = scanMembers(text);
   const usage = members.find((member) => member.key === "usage");
   const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
@@ -78,6 +90,7 @@ function renderUnusual(text: string, { id, model, metered, chargedNano, fallback
     ["model", JSON.stringify(model)],
     ["usage", pricedUsageText({ original, metered, chargedNano })],
   ]);
+  for (const key in lacking) edits.set(key, JSON.stringify(lacking[key]));
   for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback)) edits.set(key, value);
   return editScanned(text, members, edits);
 }
