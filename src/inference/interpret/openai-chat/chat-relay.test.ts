@@ -103,3 +103,10 @@ describe("the chunk with the usage tells of the charge, and of the metadata wher
     expect(text).toContain(priced);
   });
 });
+
+test("an event over several lines of data reaches its client as one that is still JSON", async () => {
+  const event = 'data: {"id":"up","model":"large","choices":[{"index":0,\ndata: "delta":{"content":"x"},"finish_reason":"stop"}]}\n\n';
+  const { text } = await relayIn(interpretation, [Buffer.from(`${event}data: [DONE]\n\n`)]);
+  const [line = ""] = text.split("\n\n");
+  expect(JSON.parse(line.slice("data: ".length))).toMatchObject({ choices: [{ delta: { content: "x" }, finish_reason: "stop" }] });
+});

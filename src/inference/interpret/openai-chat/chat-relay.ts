@@ -79,9 +79,11 @@ export class ChatRelay implements StreamRelay {
     // OpenRouter and its like report a failure as the reason of a finish.
     if (this.meter.finishReason === "error") throw reportedFault({ message: "the provider broke off the answer" });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
-    const text = this.renamed(data);
+    // Between the members of JSON a line break is a blank; the client would take it for the end of its line.
+    const line = data.includes("\n") ? data.replaceAll("\n", " ") : data;
+    const text = this.renamed(line);
     if (chunk.usage === undefined || chunk.usage === null) {
-      this.alike.learn(data, { chunk, prefix: this.prefix });
+      this.alike.learn(line, { chunk, prefix: this.prefix });
       return `data: ${text}\n\n`;
     }
     return this.withUsage(text, chunk);
