@@ -5,7 +5,7 @@ import type { ErrorPart } from "../canonical/stream-part.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import type { EventText } from "../upstream/event-reader.ts";
-import type { SseEvent } from "../upstream/sse-decoder.ts";
+import type { SseEvent } from "../upstream/sse-event.ts";
 import type { ErrorCode, GatewayError } from "../../platform/lib/errors.ts";
 import type { WorkspaceSignatures } from "./call-signatures.ts";
 import type { ModelFallback } from "./model-fallback.ts";

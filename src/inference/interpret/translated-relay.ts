@@ -4,7 +4,7 @@ import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
 import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
 import { reportError } from "../dialects/report-error.ts";
 import { emptyAnswer, malformedAnswer } from "../upstream/classify-failure.ts";
-import type { SseEvent } from "../upstream/sse-decoder.ts";
+import type { SseEvent } from "../upstream/sse-event.ts";
 import { boundUsage } from "./bound-usage.ts";
 import { keepSignature, type WorkspaceSignatures } from "./call-signatures.ts";
 import { asGatewayFacts } from "./gateway-facts.ts";

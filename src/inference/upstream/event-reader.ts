@@ -1,4 +1,4 @@
-import type { SseEvent } from "./sse-decoder.ts";
+import type { SseEvent } from "./sse-event.ts";
 
 /** The text that events stand in; whoever knows events by their text may take them there, and moves the position behind them. */
 export interface EventText {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { EventStreamFrames } from "./event-stream-frames.ts";
-import type { SseEvent } from "./sse-decoder.ts";
+import type { SseEvent } from "./sse-event.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Messages as Amazon's own codec writes them (@smithy/eventstream-codec 4.5). */

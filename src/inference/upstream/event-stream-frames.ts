@@ -1,5 +1,5 @@
 import { readMessage, type EventStreamMessage } from "./event-stream-frames-message.ts";
-import type { SseEvent } from "./sse-decoder.ts";
+import type { SseEvent } from "./sse-event.ts";
 
 /**
  * Bytes of an Amazon event stream (application/vnd.amazon.eventstream) to the events that their payloads

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
-import { maxEventBytes, SseDecoder, type SseEvent } from "./sse-decoder.ts";
+import { maxEventBytes, SseDecoder } from "./sse-decoder.ts";
+import type { SseEvent } from "./sse-event.ts";
 
 const encoder = new TextEncoder();
 

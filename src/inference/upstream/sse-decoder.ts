@@ -1,11 +1,6 @@
 import type { EventReader } from "./event-reader.ts";
+import type { SseEvent } from "./sse-event.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
-
-/** One server-sent event: its `event:` name where it had one, and its data lines joined by line feeds. */
-export interface SseEvent {
-  event?: string;
-  data: string;
-}
 
 /** Bytes that one event may have, so that an endless line cannot fill the memory. */
 export const maxEventBytes = 16 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { encodeStreamError } from "../../dialects/anthropic-messages/encode-erro
 import { pingFrame } from "../../dialects/anthropic-messages/frame.ts";
 import { readStreamError } from "../../dialects/anthropic-messages/read-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
-import type { SseEvent } from "../../upstream/sse-decoder.ts";
+import type { SseEvent } from "../../upstream/sse-event.ts";
 import type { RelayOptions, StreamRelay } from "../interpretation.ts";
 import { fallbackMembers } from "../model-fallback.ts";
 import { reportedFault, StreamFault } from "../stream-fault.ts";

@@ -5,7 +5,7 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import { encodeStreamError } from "../../dialects/openai-chat/encode-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
 import type { EventText } from "../../upstream/event-reader.ts";
-import type { SseEvent } from "../../upstream/sse-decoder.ts";
+import type { SseEvent } from "../../upstream/sse-event.ts";
 import type { RelayOptions, StreamRelay } from "../interpretation.ts";
 import { fallbackMembers, type ModelFallback } from "../model-fallback.ts";
 import { reportedFault, StreamFault, type ReportedDetails } from "../stream-fault.ts";

@@ -5,7 +5,7 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import { failureFrames } from "../../dialects/openai-responses/encode-error.ts";
 import { reportError } from "../../dialects/report-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
-import type { SseEvent } from "../../upstream/sse-decoder.ts";
+import type { SseEvent } from "../../upstream/sse-event.ts";
 import { asGatewayFacts } from "../gateway-facts.ts";
 import type { ClientRequest, RelayOptions, StreamRelay } from "../interpretation.ts";
 import { reportedFault, StreamFault, type ReportedDetails } from "../stream-fault.ts";
