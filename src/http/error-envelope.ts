@@ -30,6 +30,8 @@ export function errorHeaders(error: GatewayError): Record<string, string> {
   if (!error.retry || error.code === "upstream_exhausted") headers["x-should-retry"] = "false";
   const retryAfterSeconds = error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);
   if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
+  // Which kind of credential is wanted (RFC 9110, 15.5.2; RFC 6750, 3).
+  if (error.status === 401) headers["www-authenticate"] = "Bearer";
   return headers;
 }
 

@@ -17,8 +17,10 @@ const unfoldings: Readonly<Record<string, Unfolding>> = {
 /** How the body of a request has to be unfolded; undefined where it came as it is. Throws `GatewayError` for what nobody knows. */
 export function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | undefined {
   const encoding = headers.get("content-encoding");
-  if (encoding === null || encoding === "identity") return undefined;
-  const unfolding = unfoldings[encoding.trim().toLowerCase()];
+  if (encoding === null) return undefined;
+  const coding = encoding.trim().toLowerCase();
+  if (coding === "identity" || coding === "") return undefined;
+  const unfolding = Object.hasOwn(unfoldings, coding) ? unfoldings[coding] : undefined;
   if (unfolding !== undefined) return unfolding;
   const message = `The body is sent with content-encoding ${encoding}. Send it as gzip, deflate, br or zstd, or uncompressed.`;
   throw new GatewayError("bad_request", message);

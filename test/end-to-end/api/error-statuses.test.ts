@@ -28,6 +28,12 @@ afterAll(async () => {
 const chat = (fields: Record<string, unknown> = {}): Promise<Response> =>
   gateway.post("/chat/completions", chatRequest(fields));
 
+const unknownKey = "Bearer sk-svc-v1-nobodynobodynobodynobodynobody";
+test.each(["", unknownKey])("401 says what kind of credential is wanted: %p", async (authorization) => {
+  const response = await fetch(`${gateway.baseUrl}/chat/completions`, { method: "POST", body: "{}", headers: { authorization } });
+  expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+});
+
 test("a model that is not in the catalog: 404, naming the model", async () => {
   const error = await errorOf(await chat({ model: "acme/unknown" }));
   expect(error).toMatchObject({

@@ -97,6 +97,13 @@ test.each(Object.entries(compressions))("a body in %s is unfolded", async (encod
   expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
 });
 
+test.each(["identity", "Identity", "GZIP"])("a coding is known however it is written: %s", async (encoding) => {
+  const text = Buffer.from(JSON.stringify({ model: "nobody/none", messages: [{ role: "user", content: "ö" }] }));
+  const body = encoding === "GZIP" ? new Uint8Array(gzipSync(text)) : new Uint8Array(text);
+  const error = await errorOf(await send("/chat/completions", testLlmKey, { body, headers: { "content-encoding": encoding } }));
+  expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
+});
+
 test.each([
   ["/chat/completions", testLlmKey, 32 * 1024 * 1024],
   ["/keys", testManagementKey, 256 * 1024],
