@@ -61,6 +61,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     payments: configuration.payments,
     referrals: configuration.referrals,
     generationDays: configuration.retention.generationsDays,
+    logBudgetBytes: configuration.retention.logBudgetGb * 1e9,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,

@@ -40,6 +40,8 @@ export interface AppSettings extends CatalogSources {
   webhookNetworks?: readonly string[];
   /** How long generation records are kept, in days. */
   generationDays: number;
+  /** How much room generation records may take in the database. */
+  logBudgetBytes: number;
   /** How long stored responses are kept, in days. */
   responseDays: number;
   trustProxy: TrustedProxies;

@@ -64,7 +64,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...buildDocuments(settings, catalog.snapshot),
   };
   watchFigures(tools.metrics, { ...account, ...storage });
-  const stopRounds = startRounds(account, { ...dependencies, ...work, keepDays: settings.generationDays, logger: tools.logger });
+  const stopRounds = startRounds(account, { ...dependencies, ...work, settings, logger: tools.logger });
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
   return {

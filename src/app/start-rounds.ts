@@ -3,8 +3,10 @@ import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { Account } from "../account/open-account.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
+import { LogBudget } from "../insights/log-budget.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import { Retention } from "../insights/retention.ts";
+import type { AppSettings } from "./app-settings.ts";
 import type { SharedWork } from "./open-shared.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
@@ -45,16 +47,23 @@ export function startKeyProber(
   return prober;
 }
 
-/** Deletes, from now on, generation records older than `keepDays`. */
+type RecordSettings = Pick<AppSettings, "generationDays" | "logBudgetBytes">;
+
+/** Deletes, from now on, generation records older than the operator keeps them, and the oldest that the budget has no room for. */
 function startRetention(
-  keepDays: number,
+  { generationDays, logBudgetBytes }: RecordSettings,
   parts: {
     insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger; isLeader: SharedWork["isLeader"];
   },
 ): Retention {
   const retention = new Retention({
-    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays, isLeader: parts.isLeader,
+    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays: generationDays, isLeader: parts.isLeader,
+    budget: new LogBudget({ sizes: parts.insights.sizes, budgetBytes: logBudgetBytes }),
     workspaceIds: () => parts.ledger.book.workspaceIds(),
+    onOverBudget: ({ rows, beforeMs }) => parts.logger.warn(
+      { records: rows, before: new Date(beforeMs).toISOString(), budget_bytes: logBudgetBytes },
+      "generation records take more than retention.log_budget_gb; the oldest are deleted, from now on every hour",
+    ),
     onError: (error) => parts.logger.error({ err: error }, "old generation records could not be deleted"),
   });
   retention.start();
@@ -69,14 +78,14 @@ function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insig
 
 /** What is done every so often, and with what. */
 type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background"> & SharedWork & {
-  insights: Insights; clock: Clock; keepDays: number; logger: Logger;
+  insights: Insights; clock: Clock; settings: RecordSettings; logger: Logger;
 };
 
 /** Does, from now on, what is done every so often; gives what ends it. */
 export function startRounds(account: Account, { insights, payments, generations, logger, ...parts }: RoundParts): () => Promise<void> {
   insights.start();
   payments?.rounds.start();
-  const retention = startRetention(parts.keepDays, { ...parts, insights, generations, ledger: account.ledger, logger });
+  const retention = startRetention(parts.settings, { ...parts, insights, generations, ledger: account.ledger, logger });
   const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
   const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
   startBudgets(account, { insights, logger });

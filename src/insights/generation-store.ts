@@ -51,7 +51,7 @@ export interface GenerationPage {
 }
 
 /** The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key orders by it. */
-const lowestIdAt = (atMs: number): string => `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
+export const lowestIdAt = (atMs: number): string => `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
 
 const lineOf = (row: Omit<GenerationTables["generations"], "detail">): GenerationLine => ({
   id: row.id,

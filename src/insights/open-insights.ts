@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, minuteMs, type Clock } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import { GenerationSizes } from "./generation-sizes.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { HealthMonitor } from "./health/health-monitor.ts";
 import { HealthRecorder } from "./health/health-recorder.ts";
@@ -44,6 +45,8 @@ export interface Insights {
   usage: UsageStore;
   /** The counters of the whole service, for operators. */
   service: ServiceUsageStore;
+  /** What the generation records take in the database. */
+  sizes: GenerationSizes;
   network: NetworkStatistics;
   health: HealthMonitor;
   /** To be told of every attempt, settlement and failure. */
@@ -90,6 +93,7 @@ export async function openInsights(options: {
   return {
     usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
+    sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
     network, health, recorder, jobs,
     stateOf: (providerId) => states.stateOf(providerId),
     ...upkeep({ network, health, jobs, onError }),

@@ -47,7 +47,7 @@ export async function startGateway(changes: Partial<AppSettings> = {}, tools: Pa
     version: "0.0.0-test", storageUrl: `sqlite:${join(directory, "test.db")}`, durability: "process",
     encryptionKey: new Uint8Array(32).fill(7), environment: {}, providers: [], sandbox: false, plans: {},
     bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: 10_000_000_000n, plan: "enterprise" },
-    generationDays: 90, responseDays: 30, trustProxy: false, disconnect: "abort", metricsElsewhere: false,
+    generationDays: 90, logBudgetBytes: 1e10, responseDays: 30, trustProxy: false, disconnect: "abort", metricsElsewhere: false,
     publicUrl: () => "http://127.0.0.1",
     ...changes,
   }, {
