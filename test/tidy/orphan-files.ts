@@ -14,6 +14,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/translation.ts": "npm run bench:translation",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
+  "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",
   "test/support/modules-on-signal.ts": "test/end-to-end/process/what-a-start-loads.test.ts",
   "test/tidy/tighten-ratchet.ts": "bun test/tidy/tighten-ratchet.ts",
 };
