@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -23,41 +23,44 @@ export interface RedisServer {
   resume(): void;
 }
 
-const children = new Set<Subprocess>();
-process.on("exit", () => {
-  for (const child of children) child.kill("SIGKILL");
-});
+/** A server under a shell that ends it as soon as its own input ends: with the test process, however that one ends. */
+const keeper = 'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; '
+  + 'cat > /dev/null; kill -9 $! 2> /dev/null; wait $!; rm -rf "$directory"';
+
+interface Launched {
+  shell: Subprocess<"pipe", "pipe", "ignore">;
+  serverPid: number;
+}
 
 /** Starts a server on a free port; it ends with this process at the latest. */
 export async function startRedis(): Promise<RedisServer> {
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-redis-"));
   const port = freePort();
-  let child = await launch(port, directory);
-  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+  let launched = await launch(port);
   return {
     url: `redis://127.0.0.1:${port}`,
     async kill() {
-      child.kill("SIGKILL");
-      await child.exited;
-      children.delete(child);
+      launched.shell.stdin.end();
+      await launched.shell.exited;
     },
-    restart: async () => void (child = await launch(port, directory)),
-    pause: () => child.kill("SIGSTOP"),
-    resume: () => child.kill("SIGCONT"),
+    restart: async () => void (launched = await launch(port)),
+    pause: () => process.kill(launched.serverPid, "SIGSTOP"),
+    resume: () => process.kill(launched.serverPid, "SIGCONT"),
   };
 }
 
-async function launch(port: number, directory: string): Promise<Subprocess> {
+async function launch(port: number): Promise<Launched> {
   if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-redis-"));
   const settings = { port: String(port), bind: "127.0.0.1", save: "", appendonly: "no", databases: "1024", dir: directory };
   const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = Bun.spawn([program, ...flags], { stdin: "ignore", stdout: "pipe", stderr: "ignore" });
-  children.add(child);
+  const command = ["sh", "-c", keeper, "redis", directory, program, ...flags];
+  const shell = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
   let log = "";
   const decoder = new TextDecoder();
-  for await (const chunk of child.stdout) {
+  for await (const chunk of shell.stdout) {
     log += decoder.decode(chunk);
-    if (/ready to accept connections/i.test(log)) return child;
+    const serverPid = /^pid (\d+)$/m.exec(log)?.[1];
+    if (serverPid !== undefined && /ready to accept connections/i.test(log)) return { shell, serverPid: Number(serverPid) };
   }
   throw new Error(`the Redis of the tests did not start: ${log}`);
 }
