@@ -12,9 +12,12 @@ import { clients, upstreams, type ClientName, type UpstreamName } from "./transl
 
 /** What translation may cost: so many times the CPU of the passthrough of a chat client's 1 KB to a chat upstream. */
 const bar = 1.5;
-/** Slices of each pair that count, after those in which compilers learn. */
+/**
+ * Slices of each pair that count, after those in which compilers learn: a pair gets a twelfth of the requests that passthrough gets,
+ * and its code has to be as well compiled.
+ */
 const rounds = 8;
-const warmingRounds = 4;
+const warmingRounds = 12;
 
 const { values: options } = parseArgs({ options: { codec: { type: "boolean", default: false } } });
 
