@@ -1,5 +1,6 @@
 import type { Socket, TCPSocketListener } from "bun";
 import { encodeContractError } from "../error-envelope.ts";
+import { pathOf } from "../request-target.ts";
 import { systemClock, type Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { HttpFault } from "./http-fault.ts";
@@ -101,9 +102,7 @@ export class HttpServer implements ConnectionServer {
   }
 
   handle(request: IncomingRequest): Answer | Promise<Answer> {
-    const { url } = request;
-    const query = url.indexOf("?");
-    const route = this.table.match(query < 0 ? url : url.slice(0, query));
+    const route = this.table.match(pathOf(request));
     if (route === undefined) return this.fallback(request);
     request.params = route.params;
     return (handlerFor(route.methods, request.method) ?? this.fallback)(request);

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { ReplyManner } from "./reply-manner.ts";
+import { token } from "./token.ts";
 
 /** How names are usually written; programs that look for them byte by byte look for these. */
 const writtenNames: Readonly<Record<string, string>> = {
@@ -16,7 +17,7 @@ const linePrefixesMax = 512;
 function prefixOf(name: string): string {
   const known = linePrefixes.get(name);
   if (known !== undefined) return known;
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) throw new TypeError(`${JSON.stringify(name)} can be no header's name`);
+  if (!token.test(name)) throw new TypeError(`${JSON.stringify(name)} can be no header's name`);
   const prefix = `${writtenNames[name] ?? name}: `;
   if (linePrefixes.size < linePrefixesMax) linePrefixes.set(name, prefix);
   return prefix;

@@ -1,5 +1,6 @@
 import { HttpFault } from "./http-fault.ts";
 import type { RequestHeaders } from "./http-request.ts";
+import { token } from "./token.ts";
 
 /** Bytes that a request's line and headers may have together. */
 export const headBytesMax = 64 * 1024;
@@ -19,9 +20,6 @@ export interface RequestHead {
   isCurrent: boolean;
   headers: RequestHeaders;
 }
-
-/** A name, of a method or a header (RFC 9110, 5.6.2). */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** What no head may have: control characters, and a lone CR or LF, which could be the end of a line to somebody behind us. */
 const unfitForHead = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|[^\r]\n/;
