@@ -96,6 +96,6 @@ export function authenticate(options: {
   const credential = options.directory.find(secret);
   if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
   assertAccepted(credential, access);
-  assertEndpointAllowed(credential, options.path);
+  if (!access.ofItself) assertEndpointAllowed(credential, options.path);
   return credential;
 }

@@ -14,6 +14,8 @@ export interface AccessRule {
   session?: true;
   /** Of those, operators of the service alone: people in whichever workspace they are, keys of the first one. */
   operator?: true;
+  /** Tells a key of itself alone, so that no `allowed_endpoints` keeps it from asking. */
+  ofItself?: true;
   /** No credential is needed; a valid one that is accepted widens the answer, an invalid one is refused. */
   anonymous?: true;
   /** Credentials are not looked at. */

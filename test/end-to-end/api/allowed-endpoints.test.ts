@@ -35,7 +35,7 @@ test.each([
 ])("a key that lists %s may call %s, and nothing that it does not list", async (listed, path) => {
   const key = await keyFor([listed]);
   expect([200, 404]).toContain((await ask(path, key)).status);
-  const refused = await errorOf(await ask("/auth/key", key));
+  const refused = await errorOf(await ask("/generation?id=gen_none", key));
   expect(refused).toMatchObject({
     status: 403,
     code: "insufficient_scope",
@@ -61,4 +61,11 @@ test("a narrow key is refused before its body is looked at", async () => {
 test("what needs no credential stays open to a narrow key", async () => {
   const key = await keyFor(["/credits"]);
   expect((await ask("/providers", key)).status).toBe(200);
+});
+
+test("a narrow key may read what it is itself", async () => {
+  const key = await keyFor(["/chat/completions"]);
+  expect((await ask("/key", key)).status).toBe(200);
+  expect((await ask("/auth/key", key)).status).toBe(200);
+  expect((await ask("/credits", key)).status).toBe(403);
 });
