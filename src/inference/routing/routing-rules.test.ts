@@ -70,9 +70,12 @@ throughput of the median                       | cheap makes 9 50 50 tok/s      
                                                | preferred_min_throughput: 40                 |
 a miss stands before an outage                 | cheap begins in 2 s; dear is out             | middle, cheap, dear
                                                | preferred_max_latency: 1                     |
-a miss goes to the end of an order, too        | dear begins in 2 s; order: [dear, middle]    | middle, cheap, dear
+no miss changes an order                       | dear begins in 2 s; order: [dear, middle]    | dear, middle, cheap
                                                | preferred_max_latency: 1                     |
                                                  because order
+but it changes what a sort ordered             | cheap begins in 2 s; sort: price             | middle, dear, cheap
+                                               | preferred_max_latency: 1                     |
+                                                 because sort price
 nobody knows the sort                          | sort: vibes                                  | refused: provider.sort
                                                  because bad_request
 nobody knows the percentile                    | preferred_max_latency: {p95: 1}              | refused: provider.preferred_max_latency.p95
@@ -111,6 +114,12 @@ catalog
 tools: who takes them                        | tools                                    | b, c
 a format: those who declare it first         | JSON                                     | b, c, a
                                                because weighted by price
+a format changes no order                    | JSON; order: [a]                         | a, b, c
+                                               because order
+nor what is left of one                      | JSON; order: [a]; allow_fallbacks: false | a
+nor the order of a preset                    | JSON; preset says order: [a]             | a, b, c
+nor that of a header                         | JSON; header names a then c              | a, c
+nor a sort                                   | JSON; sort: price                        | a, b, c
 max_tokens: who writes that much             | on chat; 2k tokens out                   | a, c
 elsewhere the cap is cut to each one's own   | on messages and responses; 2k tokens out | a, b, c
 min_context                                  | min_context: 32000                       | b, c

@@ -1,14 +1,25 @@
 import type { RoutingRequest } from "./candidate.ts";
 import type { HealthMoment } from "./health-moment.ts";
 import type { PlannedCandidate } from "./planned-candidate.ts";
+import { balancesLoad } from "./order-policies.ts";
 import { permits } from "./supports.ts";
 
-/** The wishes of a request that no route has to keep. */
+/** The soft preferences of a request, which no route has to keep. */
 type Wishes = Pick<RoutingRequest, "preferences" | "wishedParameters">;
 
-/** Whether a request wishes for anything at all, which few do. */
-export const hasWishes = ({ preferences: { minThroughput, maxLatencyMs }, wishedParameters = [] }: Wishes): boolean =>
-  minThroughput !== undefined || maxLatencyMs !== undefined || wishedParameters.length > 0;
+/** The parameters that routes are reordered by: none where the caller chose the order itself, by name or by measure. */
+const reorderingParameters = ({ preferences, wishedParameters = [] }: Wishes): readonly string[] =>
+  (balancesLoad(preferences) ? wishedParameters : []);
+
+/**
+ * Whether soft preferences may move a candidate to the end, which few requests call for. Providers named in order, in
+ * the body, in a preset or by header, are asked in that order.
+ */
+export const hasWishes = (wishes: Wishes): boolean => {
+  const { order, minThroughput, maxLatencyMs } = wishes.preferences;
+  if (order !== undefined) return false;
+  return minThroughput !== undefined || maxLatencyMs !== undefined || reorderingParameters(wishes).length > 0;
+};
 
 /**
  * The soft preference that a candidate misses (rule 4 of the provider object, rule 6 of reasoning); undefined
@@ -16,10 +27,11 @@ export const hasWishes = ({ preferences: { minThroughput, maxLatencyMs }, wished
  */
 export function missedPreference(
   candidate: PlannedCandidate,
-  { preferences: { minThroughput, maxLatencyMs }, wishedParameters }: Wishes,
+  wishes: Wishes,
   health: HealthMoment,
 ): string | undefined {
-  const undeclared = wishedParameters?.find((parameter) => !permits(candidate, parameter));
+  const { minThroughput, maxLatencyMs } = wishes.preferences;
+  const undeclared = reorderingParameters(wishes).find((parameter) => !permits(candidate, parameter));
   if (undeclared !== undefined) return undeclared;
   if (minThroughput === undefined && maxLatencyMs === undefined) return undefined;
   const measures = health.measuresOf(candidate.row.provider, candidate.model.id);
