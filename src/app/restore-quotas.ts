@@ -25,10 +25,9 @@ export async function restoreQuotas(
   const past: PastRequests[] = [];
   for (let start = 0; start < limited.length; start += workspacesPerQuery) {
     const ids = limited.slice(start, start + workspacesPerQuery).map(({ id }) => id);
-    const rows = await database.selectFrom("usage_hours").select(["hour", "key_id", "requests"])
+    const rows = await database.selectFrom("usage_hours").select(["hour", "workspace_id", "requests"])
       .where("workspace_id", "in", ids).where("hour", ">=", firstHour).where("model", "not like", "%:free").orderBy("hour").execute();
-    for (const { hour, key_id: keyId, requests } of rows) {
-      const counter = directory.llmKeyById(keyId)?.parentKeyId ?? keyId;
+    for (const { hour, workspace_id: counter, requests } of rows) {
       past.push({ counter, atMs: hour * hourMs, requests: Number(requests), windowSeconds: longestSeconds });
     }
   }

@@ -53,7 +53,7 @@ test("the go plan's 3001st paid request in five hours is refused by the starter 
   expect(error).toBeInstanceOf(GatewayError);
   expect(error).toMatchObject({
     code: "rate_limit_exceeded",
-    retryAfterSeconds: 60,
+    retryAfterSeconds: Number(headers["x-ratelimit-reset"]),
     metadata: { tier: "starter-window", window_seconds: 18_000 },
   });
   expect(headers).toMatchObject({

@@ -34,11 +34,11 @@ function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedReques
   return parent === undefined ? [own] : [own, windowOf(parent.id, parent.rateLimitPerMinute)];
 }
 
-/** The window of hours that a request counts in beside its minute. */
+/** The window of hours that a request counts in beside its minute: its workspace's, since the plan is the workspace's. */
 function hoursOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): HourWindow | undefined {
   if (caller.kind !== "llm-key") return undefined;
   const quota = tiers.quotaFor(caller.workspace.plan, rateClass);
-  return quota && { quota, counter: (caller.parent ?? caller.key).id };
+  return quota && { quota, counter: caller.workspace.id };
 }
 
 /**
@@ -61,22 +61,25 @@ function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: Co
     });
   }
   if (hours === undefined || hours.hasRoom) return;
-  const { quota } = hours.state;
+  const { quota, resetSeconds } = hours.state;
   Object.assign(headers, exhaustedQuotaHeaders(quota));
-  throw tooMany("rate_limit_exceeded", { tier: quota.id, limit: quota.requests, windowSeconds: quota.windowSeconds });
+  throw tooMany("rate_limit_exceeded", {
+    tier: quota.id, limit: quota.requests, windowSeconds: quota.windowSeconds, retryAfterSeconds: Math.max(1, resetSeconds),
+  });
 }
 
 function tooMany(
   code: "ip_rate_limit_exceeded" | "rate_limit_exceeded",
-  { tier, limit, windowSeconds }: { tier: string; limit: number; windowSeconds: number },
+  { tier, limit, windowSeconds, retryAfterSeconds = 60 }:
+  { tier: string; limit: number; windowSeconds: number; retryAfterSeconds?: number },
 ): GatewayError {
   const span = windowSeconds < 3600 ? `${windowSeconds} seconds` : `${windowSeconds / 3600} hours`;
   return new GatewayError(
     code,
     `More than ${limit} requests came within ${span} (tier ${tier}). Wait and send fewer.`,
     {
-      // The contract's figure for every window; of one of hours, `X-RateLimit-Reset` tells when it has room again.
-      retryAfterSeconds: 60,
+      // The contract's figure for a window of 60 seconds; one of hours says when it has room again.
+      retryAfterSeconds,
       metadata: { tier, limit, window_seconds: windowSeconds },
     },
   );

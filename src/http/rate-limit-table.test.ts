@@ -134,14 +134,15 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
   });
 
   test("an operator's figures take the place of the contract's, for a minute and for five hours", async () => {
-    const counters = await newCounters(new FakeClock(), new RateTiers({ go: { perMinute: 5, fiveHour: 3 }, pro: { fiveHour: 2 } }));
-    const refusals = async (plan: PlanId) => (await Promise.all(meetTogether(4, counters, callerOn(plan, { id: plan }), "paid")))
-      .map(({ refusal }) => refusal?.metadata["tier"]);
+    const tiers = new RateTiers({ go: { perMinute: 5, fiveHour: 3 }, pro: { fiveHour: 2 } });
+    const refusals = async (plan: PlanId) =>
+      (await Promise.all(meetTogether(4, await newCounters(new FakeClock(), tiers), callerOn(plan), "paid")))
+        .map(({ refusal }) => refusal?.metadata["tier"]);
     expect(await refusals("go")).toEqual([undefined, undefined, undefined, "starter-window"]);
     expect(await refusals("pro")).toEqual([undefined, undefined, "starter-window", "starter-window"]);
   });
 
-  test("a key and those that it made share its windows, of a minute and of five hours", async () => {
+  test("a key and those that it made share its window of a minute; all of a workspace share that of five hours", async () => {
     const counters = await newCounters(new FakeClock(), new RateTiers({ go: { perMinute: 5, fiveHour: 3 } }));
     const { key: parent } = callerOn("pro", { id: "parent", rateLimitPerMinute: 3 }) as LlmKeyCaller;
     const childOn = (plan: PlanId, id: string): Caller => ({ ...callerOn(plan, { id }) as LlmKeyCaller, parent });
@@ -149,7 +150,7 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
       .map(({ refusal }) => refusal?.metadata["tier"]);
     expect(await codes("pro")).toEqual([undefined, undefined, undefined, "pro"]);
     expect(await codes("go")).toEqual([undefined, undefined, undefined, "go"]);
-    expect((await meet(counters, callerOn("go", { id: "parent" }), "paid")).refusal?.metadata["tier"]).toBe("starter-window");
+    expect((await meet(counters, callerOn("go", { id: "other" }), "paid")).refusal?.metadata["tier"]).toBe("starter-window");
   });
 
   test("a window of hours makes room as each request is as old as the window, and counts again what it is told of", async () => {
@@ -161,15 +162,34 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
     };
     const windowSeconds = 18_000;
     await counters.limiter.restoreHours([
-      { counter: "key_1", atMs: clock.nowMs() - 6 * hourMs, requests: 2, windowSeconds },
-      { counter: "key_1", atMs: clock.nowMs() - 4 * hourMs, requests: 2, windowSeconds },
+      { counter: "ws_1", atMs: clock.nowMs() - 6 * hourMs, requests: 2, windowSeconds },
+      { counter: "ws_1", atMs: clock.nowMs() - 4 * hourMs, requests: 2, windowSeconds },
     ]);
     expect([await paid(), await paid()]).toEqual([[true, "0"], [false, "0"]]);
     const { headers } = await meet(counters, callerOn("go"), "paid");
     const resetSeconds = Number(headers["x-ratelimit-reset"]);
-    expect(resetSeconds).toBeWithin(3600 - 60, 3600 + 62);
+    expect(resetSeconds).toBeWithin(3600 - 60, 3601);
     clock.advance(resetSeconds * 1000);
     expect([await paid(), await paid(), await paid()]).toEqual([[true, "1"], [true, "0"], [false, "0"]]);
+  });
+
+  test("the reset of a window of hours is never longer than the window, and there is room when Retry-After has passed", async () => {
+    const clock = new FakeClock();
+    const counters = await newCounters(clock, new RateTiers({ go: { perMinute: 1000, fiveHour: 2 } }));
+    const paid = () => meet(counters, callerOn("go"), "paid");
+    // The first request comes at the beginning of a minute, the second at its end.
+    clock.advance(minuteMs - clock.nowMs() % minuteMs);
+    expect((await paid()).headers).toMatchObject({ "x-ratelimit-reset": "18000", "x-ratelimit-remaining": "1" });
+    clock.advance(minuteMs - 1_000);
+    expect((await paid()).headers).toMatchObject({ "x-ratelimit-reset": "18000", "x-ratelimit-remaining": "0" });
+    clock.advance(hourMs);
+    const { refusal, headers } = await paid();
+    expect(refusal).toMatchObject({ status: 429, retryAfterSeconds: 4 * 3600, metadata: { tier: "starter-window" } });
+    expect(headers["x-ratelimit-reset"]).toBe(String(4 * 3600));
+    clock.advance(4 * hourMs - 1_000);
+    expect((await paid()).refusal?.retryAfterSeconds).toBe(1);
+    clock.advance(1_000);
+    expect((await paid()).refusal).toBeUndefined();
   });
 
   test("a key's tpm counts what requests are going to send, then what they used, for a minute", async () => {

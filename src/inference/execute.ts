@@ -31,12 +31,13 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
   try {
     execution.firstSendMs = deps.clock.monotonicMs();
     for (const planned of execution.candidates) {
+      if (isTooShort(execution, planned)) continue;
       const ready = readyFor(execution, planned);
       if (ready === undefined) continue;
       const served = await attemptOne(execution, ready);
       if (served !== undefined) return served;
       if (execution.lifeline.clientGone) await leave(execution, ready.candidate);
-      if (execution.failed.at(-1)?.failure.failover !== true) break;
+      if (!mayGoOn(execution)) break;
     }
     const [unsayable] = execution.unsayable;
     throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfAttempts(execution.failed, execution.heldBack);
@@ -48,6 +49,21 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
     throw error;
   }
 }
+
+/** Whether another candidate may do better than the one that failed last: for what was too long, one with a larger window may. */
+function mayGoOn({ failed }: Execution): boolean {
+  const failure = failed.at(-1)?.failure;
+  return failure !== undefined && (failure.failover || failure.code === contextOverflow);
+}
+
+const contextOverflow = "context_length_exceeded";
+
+/** Whether the request did not fit a window that is as large as this candidate's. */
+const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boolean =>
+  overflownTokens !== undefined && windowOf(candidate) <= overflownTokens;
+
+/** The window of a candidate in tokens; 0 where the catalog does not know it. */
+const windowOf = ({ route, model }: Candidate): number => route.contextLength || model.contextLength;
 
 /** A candidate that can be asked, and how. */
 interface Ready {
@@ -153,6 +169,7 @@ function noteFailure(
     durationMs: deps.clock.monotonicMs() - startedMs,
   });
   execution.failed.push({ record, failure });
+  if (failure.code === contextOverflow) execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
   deps.observer.attemptEnded(record);
   if (failure.outage && !cancelled) deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);
   return undefined;

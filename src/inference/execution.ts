@@ -61,6 +61,8 @@ export interface Execution {
   /** Candidates that were not asked, since the request cannot be said to them. */
   unsayable: GatewayError[];
   balanceAtAdmissionNano: bigint | undefined;
+  /** The largest window that the request did not fit, in tokens; undefined while no provider said so. */
+  overflownTokens: number | undefined;
   firstSendMs: number;
   /** A provider has answered with success, so it may charge for the input. */
   accepted: boolean;

@@ -26,7 +26,7 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
   const execution: Execution = {
     deps, call, ...plan, failed: [], heldBack: [], unsayable: [],
     lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
-    balanceAtAdmissionNano: undefined, firstSendMs: 0, accepted: false,
+    balanceAtAdmissionNano: undefined, overflownTokens: undefined, firstSendMs: 0, accepted: false,
   };
   const holding = hold(execution, 0);
   return holding === undefined ? execution : holding.then(() => execution);

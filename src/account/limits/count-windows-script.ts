@@ -1,12 +1,12 @@
 import type { SharedScript } from "../../platform/shared-state/shared-state.ts";
 
 /**
- * Counts in sliding windows, one key each, the semantics of `SlidingWindow`: a hash with an amount a slot, their
- * total `t`, the first slot that may hold any `f` and the newest `n`. Each call drops what left its window since
- * the last one. Values: the wall time, 0 for the server's own; then for each key the window and the slot in
- * milliseconds, the limit (-1 for none), the amount and the slot to count in (-1 for the newest). The first window
- * that is full ends the counting; an amount of 0 only looks. Answers its position, or 0, and then for each window
- * what it counts and when the oldest of it leaves.
+ * Counts in sliding windows, one key each, the semantics of `SlidingWindow`: a hash with an amount a slot, the time of a
+ * slot's last request `l<slot>`, their total `t`, the first slot that may hold any `f` and the newest `n`. Each call
+ * drops what left its window since the last one. Values: the wall time, 0 for the server's own; then for each key the
+ * window and the slot in milliseconds, the limit (-1 for none), the amount and the slot to count in (-1 for the newest).
+ * The first window that is full ends the counting; an amount of 0 only looks. Answers its position, or 0, and then for
+ * each window what it counts and when the oldest of it leaves.
  */
 export const countWindowsScript: SharedScript = {
   name: "switchyardCountWindows",
@@ -15,6 +15,9 @@ local now = tonumber(ARGV[1])
 if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function leaves(key, slot, slot_ms, window)
+  return (tonumber(redis.call('HGET', key, 'l' .. slot)) or (slot + 1) * slot_ms) + window
 end
 local answer = {0}
 for position, key in ipairs(KEYS) do
@@ -34,9 +37,9 @@ for position, key in ipairs(KEYS) do
   end
   while first < oldest or (total > 0 and first < newest) do
     local held = tonumber(redis.call('HGET', key, first))
-    if first >= oldest and held then break end
+    if first >= oldest and held and leaves(key, first, slot_ms, window) > now then break end
     if held then
-      redis.call('HDEL', key, first)
+      redis.call('HDEL', key, first, 'l' .. first)
       total = total - held
     end
     first = first + 1
@@ -47,7 +50,9 @@ for position, key in ipairs(KEYS) do
       answer[1] = position
     else
       local slot = at < 0 and newest or math.min(at, newest)
+      local last = at < 0 and now or math.min(at * slot_ms, now)
       redis.call('HINCRBY', key, slot, amount)
+      redis.call('HSET', key, 'l' .. slot, math.max(last, tonumber(redis.call('HGET', key, 'l' .. slot)) or 0))
       first = total == 0 and slot or math.min(first, slot)
       total = total + amount
       changed = true
@@ -58,7 +63,7 @@ for position, key in ipairs(KEYS) do
     redis.call('PEXPIRE', key, window + 2 * slot_ms)
   end
   answer[#answer + 1] = total
-  answer[#answer + 1] = total > 0 and (first + size) * slot_ms - now or 0
+  answer[#answer + 1] = total > 0 and math.min(leaves(key, first, slot_ms, window) - now, window) or 0
 end
 return answer`,
 };

@@ -21,13 +21,13 @@ export interface QuotaState {
   resetSeconds: number;
 }
 
-/** Minute slots: a request leaves the window at most a minute later than it should. */
+/** Minute slots: a request leaves the window with the last of its minute. */
 export const quotaWindowSize = ({ windowSeconds }: Pick<Quota, "windowSeconds">): WindowSize => ({
   windowMs: windowSeconds * 1000,
   slotMs: minuteMs,
 });
 
-/** Rolling windows of hours by counter name, such as a key's id. */
+/** Rolling windows of hours by counter name, such as a workspace's id. */
 export class QuotaCounter {
   private readonly windows: NamedWindows;
 

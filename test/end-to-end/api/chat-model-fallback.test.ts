@@ -27,6 +27,8 @@ beforeAll(async () => {
       at("one", [model("acme/first", "3", { max_completion_tokens: 50 })]),
       at("two", [model("acme/second", "1"), model("acme/shared", "2")]),
       at("three", [model("acme/shared", "2")]),
+      at("narrow", [model("acme/short", "1", { context_length: 8_000 }), model("acme/also-short", "1", { context_length: 8_000 })]),
+      at("wide", [model("acme/long", "1", { context_length: 32_000 })]),
     ],
   });
 });
@@ -157,6 +159,31 @@ test("a request that the provider calls wrong is not tried elsewhere", async () 
   upstream.enqueue(failed(400));
   expect(await errorOf(await send())).toMatchObject({ status: 400, code: "bad_request" });
   expect(upstream.requests.length).toBe(before + 1);
+});
+
+/** How providers say that a request is too long, and where it goes on: a streamed request as any other. */
+describe.each([[false], [true]])("a request that is too long, stream: %p", (stream) => {
+  const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), { status: 400 });
+  const sendLong = (...models: string[]): Promise<Response> =>
+    gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
+
+  test("goes on to the model with a larger window, and to none as short", async () => {
+    upstream.enqueue(tooLong);
+    const response = await sendLong("acme/also-short", "acme/long");
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-service-provider-chain")).toBe("narrow->wide");
+    expect(response.headers.get("x-service-model")).toBe("acme/long");
+    await response.text();
+  });
+
+  test("is answered with the overflow where none is larger, or the larger one is too short", async () => {
+    upstream.enqueue(tooLong);
+    expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({ status: 400, code: "context_length_exceeded" });
+    upstream.enqueue(tooLong, tooLong);
+    const error = await errorOf(await sendLong("acme/long"));
+    expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
+    expect(at(error.metadata, "upstream_attempts")).toMatchObject([{ backend: "narrow" }, { backend: "wide" }]);
+  });
 });
 
 test("allow_fallbacks: false leaves one candidate, whatever models are named", async () => {
