@@ -243,6 +243,25 @@ describe("configured providers", () => {
     }
   });
 
+  test("a server like a known provider has its deviations, and those that are named beside", () => {
+    const own = (more: object) => build(factsOf(), [{ ...acme, ...more }]).providers.get("acme");
+    expect(own({ like: "deepseek" })?.quirks).toEqual({ maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" });
+    expect(own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })?.quirks).toEqual({
+      maxTokensField: "max_tokens", systemOnlyFirst: true, reasoningReplay: "reasoning", unsupportedFields: ["seed"],
+    });
+    expect(own({ like: "groq", deviations: ["refuses_seed"] })?.quirks.unsupportedFields)
+      .toEqual(["logprobs", "top_logprobs", "logit_bias", "seed"]);
+    expect(own({ like: "anthropic" })).toMatchObject({
+      dialects: { chat: "anthropic-messages" }, credentialHeader: { name: "x-api-key", prefix: "" },
+    });
+    expect(own({ like: "anthropic", dialect: "openai-chat" })?.dialects.chat).toBe("openai-chat");
+  });
+
+  test("a built-in provider at another address can be like another", () => {
+    const { providers } = build(factsOf(), [{ id: "openai", base_url: "http://127.0.0.1:9000/v1", like: "vllm" }]);
+    expect(providers.get("openai")?.quirks).toEqual({ maxTokensField: "either", systemOnlyFirst: true });
+  });
+
   test("an override of a built-in provider keeps what it does not name", () => {
     const catalog = build(factsOf(row("groq")), [{
       id: "groq", name: "Our Groq", timeouts_ms: { idle: 1000 }, data_policy: { zdr: true }, headers: { "x-team": "a" },

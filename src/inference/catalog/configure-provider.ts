@@ -1,19 +1,23 @@
 import type { CredentialHeader, DataPolicy, Provider, UpstreamDialect, UpstreamTimeouts } from "./model.ts";
 import type { ConfiguredProvider } from "./configured-provider.ts";
 import type { Environment } from "../providers/provider-definition.ts";
+import { quirksOf } from "../providers/deviations.ts";
+import { providerDefinitions } from "../providers/index.ts";
 import { bearerHeader, defaultTimeouts } from "./known-provider.ts";
 import { present } from "./present.ts";
 
 /**
  * A provider of the configuration: its own keys over those of the built-in one of the same id, if there
- * is one. Without an `api_key` of its own, a new provider serves callers with their own keys alone.
+ * is one. `like` lends it the deviations of a known provider, with its dialects and its credential's header where the entry names
+ * none. Without an `api_key` of its own, a new provider serves callers with their own keys alone.
  */
 export function configureProvider(
   entry: ConfiguredProvider,
   { known, environment }: { known: Provider | undefined; environment: Environment },
 ): Provider {
   const baseUrl = resolveReference(entry.base_url, environment)?.replace(/\/+$/, "");
-  const dialects = dialectsOf(entry.dialect) ?? known?.dialects ?? openaiDialects;
+  const like = providerDefinitions.find(({ id }) => id === entry.like);
+  const dialects = dialectsOf(entry.dialect) ?? known?.dialects ?? like?.dialects ?? openaiDialects;
   return present({
     ...known,
     id: entry.id,
@@ -24,13 +28,13 @@ export function configureProvider(
     surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
     dialectBaseUrls: baseUrl === undefined ? known?.dialectBaseUrls : undefined,
     dialects,
-    credentialHeader: known?.credentialHeader ?? headerOfDialect(dialects.chat),
+    credentialHeader: known?.credentialHeader ?? like?.credentialHeader ?? headerOfDialect(dialects.chat),
     apiKey: credentialOf(entry, { known, environment }),
     signing: entry.api_key === undefined ? known?.signing : undefined,
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
     dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
-    quirks: known?.quirks ?? {},
+    quirks: quirksOf(entry.deviations ?? [], (like ?? known)?.quirks ?? {}),
   });
 }
 

@@ -11,6 +11,8 @@ test("takes everything that the documentation shows", () => {
     description: "Ours",
     dialect: { chat: "openai-chat", embeddings: "cohere-embed", rerank: "cohere-rerank" },
     api_key: "${ACME_API_KEY}",
+    like: "vllm",
+    deviations: ["max_tokens", "replay_reasoning_content", "refuses_seed"],
     headers: { "x-team": "a" },
     data_policy: { zdr: true, data_collection: "deny", distillable_text: true },
     timeouts_ms: { connect: 5000, first_token: 60000, idle: 60000, total: 600000 },
@@ -36,6 +38,10 @@ test("ids of models are read in lower case", () => {
   expect(configuredProviderSchema.parse({ ...acme, models: [{ id: "Acme/Large" }] }).models?.[0]?.id).toBe("acme/large");
 });
 
+test("ids may have dots", () => {
+  expect(configuredProviderSchema.parse({ ...acme, id: "llama.cpp" }).id).toBe("llama.cpp");
+});
+
 test("a built-in provider needs no address", () => {
   expect(configuredProviderSchema.safeParse({ id: "groq" }).success).toBe(true);
 });
@@ -46,6 +52,10 @@ describe("refuses, and names the place", () => {
     ["an unknown key of a model", { ...acme, models: [{ ...large, price: 1 }] }, "models.0"],
     ["an unknown key of a price", { ...acme, models: [{ ...large, pricing: { prompt: 1, completion: 1, input: 1 } }] }, "models.0.pricing"],
     ["a new provider without an address", { id: "acme" }, "base_url"],
+    ["a provider that it cannot be like", { ...acme, like: "vlm" }, "like"],
+    ["a deviation that no provider has", { ...acme, deviations: ["max_tokens", "maxtokens"] }, "deviations.1"],
+    ["a field without which there is no request", { ...acme, deviations: ["refuses_messages"] }, "deviations.0"],
+    ["deviations that contradict each other", { ...acme, deviations: ["max_tokens", "max_completion_tokens"] }, "deviations.1"],
     ["an id that is no slug", { ...acme, id: "Acme Inference" }, "id"],
     ["a dialect that nobody speaks", { ...acme, dialect: "soap" }, "dialect"],
     ["a dialect of another surface", { ...acme, dialect: { rerank: "openai-chat" } }, "dialect"],

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
+import { contradictedBy, deviationNames } from "../providers/deviations.ts";
 import { providerDefinitions } from "../providers/index.ts";
 
 /** An address, or an environment reference that is resolved when the catalog is built. */
@@ -82,12 +83,16 @@ const modelSchema = z.strictObject({
 const milliseconds = z.int().positive();
 
 const providerSchema = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be a slug of lower-case letters, digits and dashes"),
+  id: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, "must be a slug of lower-case letters, digits, dashes and dots, such as llama.cpp"),
   name: z.string().min(1).optional(),
   description: z.string().max(200).optional(),
   base_url: baseUrlSchema.optional(),
   dialect: dialectSchema.optional(),
   api_key: z.string().optional(),
+  /** A provider that the gateway knows, whose deviations from its dialects this server has too. */
+  like: z.enum(providerDefinitions.map(({ id }) => id)).optional(),
+  /** Single deviations by name, over those of `like`. */
+  deviations: z.array(z.enum(deviationNames)).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   data_policy: dataPolicySchema.optional(),
   timeouts_ms: z.strictObject({
@@ -109,6 +114,11 @@ export const configuredProviderSchema = providerSchema.superRefine((provider, co
     const message = `is required: ${provider.id} is not a provider that the gateway knows by itself`;
     context.addIssue({ code: "custom", path: ["base_url"], message });
   }
+  provider.deviations?.forEach((name, index, names) => {
+    const earlier = contradictedBy(names, index);
+    if (earlier === undefined) return;
+    context.addIssue({ code: "custom", path: ["deviations", index], message: `${name} cannot stand beside ${earlier}: choose one` });
+  });
   const seen = new Set<string>();
   provider.models?.forEach(({ id }, index) => {
     if (seen.has(id)) {

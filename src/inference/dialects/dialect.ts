@@ -62,8 +62,11 @@ export interface ClientDialect {
 
 /** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
 export interface DialectQuirks {
-  /** Which of the two names the bound on output tokens takes. */
-  maxTokensField?: "max_tokens" | "max_completion_tokens";
+  /**
+   * Which of the two names of the output cap the upstream knows. Absent means `max_tokens`, which nearly every server obeys: one that
+   * does not know the name it is sent under ignores the cap. `either` leaves the client's own name.
+   */
+  maxTokensField?: "max_tokens" | "max_completion_tokens" | "either";
   /** The upstream answers 400 to `stream_options`; usage comes by itself or not at all. */
   noStreamOptions?: boolean;
   /** Where the upstream wants earlier thoughts replayed; absent means it refuses them. */

@@ -11,5 +11,6 @@ export const githubModels = {
   // Not GITHUB_TOKEN: that one opens repositories, and stands in many environments for other reasons.
   credentialVariables: ["GITHUB_MODELS_TOKEN"],
   dialects: { chat: "openai-chat" },
+  quirks: { maxTokensField: "either" },
   naming: {},
 } satisfies ProviderDefinition;

@@ -9,5 +9,6 @@ export const minimax = {
   baseUrl: "https://api.minimax.io/v1",
   credentialVariables: ["MINIMAX_API_KEY"],
   dialects: { chat: "openai-chat" },
+  quirks: { maxTokensField: "either" },
   naming: { maker: "minimax" },
 } satisfies ProviderDefinition;

@@ -15,6 +15,6 @@ export const openrouter = {
     { match: /^~|^openrouter\//, dialect: "none" },
   ],
   // OpenRouter translates all three for whoever serves the model (openrouter.ai/docs, "Reasoning tokens", "Prompt caching").
-  quirks: { reasoningObject: true, reasoningReplay: "reasoning_details", cacheMarkers: "cache_control" },
+  quirks: { maxTokensField: "either", reasoningObject: true, reasoningReplay: "reasoning_details", cacheMarkers: "cache_control" },
   naming: {},
 } satisfies ProviderDefinition;

@@ -9,6 +9,7 @@ export const venice = {
   baseUrl: "https://api.venice.ai/api/v1",
   credentialVariables: ["VENICE_API_KEY"],
   dialects: { chat: "openai-chat" },
+  quirks: { maxTokensField: "either" },
   naming: {
     strip: [
       "zai-org-", "z-ai-", "google-", "openai-", "nvidia-", "xiaomi-", "aion-labs-", "arcee-",

@@ -13,7 +13,7 @@ export const vllm = {
   // Runs on the operator's own machines.
   dataPolicy: { zdr: true, dataCollection: "deny" },
   // The chat templates of many open models, such as Qwen's, refuse a system message that is not the first.
-  quirks: { systemOnlyFirst: true },
+  quirks: { maxTokensField: "either", systemOnlyFirst: true },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;

@@ -29,7 +29,7 @@ const kinds = [false, true] as const;
 /** What every request has that goes to an upstream, streamed or not. */
 const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> => ({
   "openai-chat": {
-    model: "large-v2", max_completion_tokens: 300, ...(streamed && { stream: true, stream_options: { include_usage: true } }),
+    model: "large-v2", max_tokens: 300, ...(streamed && { stream: true, stream_options: { include_usage: true } }),
   },
   "anthropic-messages": { model: "large-v2", max_tokens: 300, ...(streamed && { stream: true }) },
   "openai-responses": {

@@ -23,6 +23,13 @@ const mistakes: Record<string, Mistake> = {
     yaml: provider("base_url: http://127.0.0.1:9/v1", "apikey: x"),
     says: [/switchyard\.yaml:4 .*apikey.*api_key/],
   },
+  "deviations of a provider that is not known": {
+    yaml: provider("base_url: http://127.0.0.1:9/v1", "like: vlm", "deviations:", "  - max_tokens", "  - maxtokens"),
+    says: [
+      /switchyard\.yaml:4 providers\[0\]\.like: expected .*"vllm"/,
+      /switchyard\.yaml:7 providers\[0\]\.deviations\[1\]: expected .*"max_tokens"/,
+    ],
+  },
   "a wrong type": {
     yaml: "retention:\n  generations_days: soon\n",
     says: [/switchyard\.yaml:2 retention\.generations_days: expected an integer/],

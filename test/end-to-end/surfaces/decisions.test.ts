@@ -84,7 +84,7 @@ test("a chat model answers by the log probabilities of its first token", async (
   expect(body["usage"]).toEqual({ input_tokens: 30, output_tokens: 6, cost: 0 });
   const asked = scene.backup.requests.slice(before).map((request) => request.json());
   expect(asked).toHaveLength(3);
-  expect(asked[0]).toMatchObject({ model: "decide", logprobs: true, top_logprobs: 20, max_completion_tokens: 1, temperature: 0 });
+  expect(asked[0]).toMatchObject({ model: "decide", logprobs: true, top_logprobs: 20, max_tokens: 1, temperature: 0 });
 });
 
 test("a chat model that gives no log probabilities cannot be used", async () => {

@@ -43,7 +43,7 @@ describe("a guard model that is asked through chat", () => {
     expect(await settledRow(scene.gateway, reply.headers.get("x-service-trace-id"))).toMatchObject({
       promptTokens: 30, completionTokens: 6, costNano: 42_000n,
     });
-    expect(scene.acme.requests.at(-1)?.json()).toMatchObject({ model: "llama-guard-4", temperature: 0, max_completion_tokens: 64 });
+    expect(scene.acme.requests.at(-1)?.json()).toMatchObject({ model: "llama-guard-4", temperature: 0, max_tokens: 64 });
   });
 
   test("is asked about 32 texts, eight at once", async () => {

@@ -152,7 +152,7 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
         ...wireQuestion,
         response_format: { type: "json_schema", json_schema: { name: "weather", schema, strict: true } },
         reasoning_effort: "low",
-        max_completion_tokens: 300,
+        max_tokens: 300,
         stop: ["END"],
         temperature: 0.2,
         top_p: 0.9,

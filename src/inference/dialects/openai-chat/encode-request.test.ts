@@ -208,8 +208,8 @@ test("usage is asked for on every stream that can be asked", () => {
 });
 
 test("the bound on output takes the name that the upstream knows", () => {
-  expect(encode({ maxOutputTokens: 5 }).body).toMatchObject({ max_completion_tokens: 5 });
-  expect(encode({ maxOutputTokens: 5 }, { maxTokensField: "max_tokens" }).body).toMatchObject({ max_tokens: 5 });
+  expect(encode({ maxOutputTokens: 5 }).body).toMatchObject({ max_tokens: 5 });
+  expect(encode({ maxOutputTokens: 5 }, { maxTokensField: "max_completion_tokens" }).body).toMatchObject({ max_completion_tokens: 5 });
 });
 
 test("what the gateway keeps to itself goes no further", () => {

@@ -53,7 +53,8 @@ function encodeSampling(state: EncodeState): JsonObject {
     ...furtherSampling(sampling),
     n: request.choiceCount,
     stop: stop?.slice(0, maxStopCount),
-    [quirks.maxTokensField ?? "max_completion_tokens"]: request.maxOutputTokens,
+    [quirks.maxTokensField === undefined || quirks.maxTokensField === "max_tokens" ? "max_tokens" : "max_completion_tokens"]:
+      request.maxOutputTokens,
     logprobs: logProbabilities && true,
     top_logprobs: logProbabilities?.top,
   };

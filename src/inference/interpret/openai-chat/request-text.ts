@@ -1,4 +1,5 @@
 import { editMembers, scanMembers } from "../../../platform/lib/json-members.ts";
+import type { DialectQuirks } from "../../dialects/dialect.ts";
 import { chatGatewayFields } from "../../dialects/openai-chat/request-schema.ts";
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
@@ -49,12 +50,12 @@ function withUsage({ text }: ClientRequest, { isObject }: { isObject: boolean })
   return editMembers(text.slice(options.valueStart, options.valueEnd), new Map([["include_usage", "true"]]));
 }
 
-/** Some vendors know only one of the two names of the output cap. */
+/** Writes the output cap under the name that the upstream knows: one that does not know the client's would ignore the cap. */
 function renameMaxTokens(
   { body }: ClientRequest,
-  { edits, field }: { edits: Edits; field: "max_tokens" | "max_completion_tokens" | undefined },
+  { edits, field = "max_tokens" }: { edits: Edits; field: DialectQuirks["maxTokensField"] },
 ): void {
-  if (field === undefined) return;
+  if (field === "either") return;
   const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   const limit = body["max_completion_tokens"] ?? body["max_tokens"];
   if (!(other in body) || typeof limit !== "number") return;

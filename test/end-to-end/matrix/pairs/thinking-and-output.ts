@@ -74,7 +74,7 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
       },
     },
     except: {
-      "anthropic-messages -> openai-chat": { max_completion_tokens: 2000 },
+      "anthropic-messages -> openai-chat": { max_tokens: 2000 },
       "anthropic-messages -> openai-responses": { max_output_tokens: 2000 },
       "anthropic-messages -> google-generate": {
         generationConfig: { thinkingConfig: { thinkingLevel: "HIGH", includeThoughts: true }, maxOutputTokens: 2000 },

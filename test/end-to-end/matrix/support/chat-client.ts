@@ -147,7 +147,7 @@ function readStream(events: readonly WireEvent[]): ReadStream {
 export const chatClient: ClientDialect = {
   name: "openai-chat",
   path: "/chat/completions",
-  ask: (text) => ({ messages: [{ role: "user", content: text }], max_completion_tokens: 300 }),
+  ask: (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 }),
   mean,
   errorOf,
   envelopeBreaches({ error }) {
