@@ -63,7 +63,8 @@ export class ConnectionPool {
       connection.destroy();
       return;
     }
-    connection.idleUntilMs = this.clock.monotonicMs() + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
+    connection.idleSinceMs = this.clock.monotonicMs();
+    connection.idleUntilMs = connection.idleSinceMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
     stack.push(connection);
   };
 }

@@ -61,6 +61,8 @@ const socketHandlers = {
 export class Connection {
   readonly origin: Origin;
   readonly originKey: string;
+  /** Milliseconds of the monotonic clock since which it has been idle. */
+  idleSinceMs = 0;
   /** Milliseconds of the monotonic clock at which an idle connection is no longer trusted. */
   idleUntilMs = 0;
   /** How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said nothing. */
@@ -69,7 +71,7 @@ export class Connection {
   private readonly parser: ResponseParser;
   private listener: ExchangeListener | undefined;
   private unsent: Uint8Array | undefined;
-  private responded = false;
+  private written = false;
   private closed = false;
   private paused = false;
   private opened!: (connection: Connection) => void;
@@ -125,13 +127,14 @@ export class Connection {
   /** Sends one request, head and body already in wire form. */
   send({ text, byteLength }: WireRequest, listener: ExchangeListener): void {
     this.listener = listener;
-    this.responded = false;
+    this.written = false;
     const socket = this.socket;
     if (socket === undefined || this.closed) {
       this.fail(new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }));
       return;
     }
     const written = socket.write(text);
+    this.written = written > 0;
     // Bytes are made of the text only when the socket did not take it at once.
     if (written < byteLength) this.unsent = Buffer.from(text).subarray(Math.max(0, written));
   }
@@ -140,11 +143,6 @@ export class Connection {
   noteKeepAlive(header: string | undefined): void {
     const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
     if (seconds !== undefined) this.idleForMs = Math.max(0, Number(seconds) * 1000 - 500);
-  }
-
-  /** True once any byte of the current answer has arrived. */
-  get hasResponded(): boolean {
-    return this.responded;
   }
 
   get isClosed(): boolean {
@@ -207,7 +205,6 @@ export class Connection {
       this.destroy();
       return;
     }
-    this.responded = true;
     try {
       this.parser.push(bytes);
       this.listener?.onRead();
@@ -221,6 +218,7 @@ export class Connection {
   onDrain(): void {
     if (this.unsent === undefined || this.socket === undefined) return;
     const written = this.socket.write(this.unsent);
+    this.written ||= written > 0;
     this.unsent = written < this.unsent.byteLength ? this.unsent.subarray(Math.max(0, written)) : undefined;
   }
 
@@ -231,11 +229,11 @@ export class Connection {
 
   onClose(): void {
     if (this.listener !== undefined && this.parser.end()) return;
-    this.fail(new UpstreamFailure("connection_closed", "the upstream closed the connection", { sent: true }));
+    this.fail(new UpstreamFailure("connection_closed", "the upstream closed the connection", { sent: this.written }));
   }
 
   onError(error: Error): void {
-    this.fail(new UpstreamFailure("connection_closed", error.message, { sent: true, cause: error }));
+    this.fail(new UpstreamFailure("connection_closed", error.message, { sent: this.written, cause: error }));
   }
 
   onConnectError(error: unknown): void {

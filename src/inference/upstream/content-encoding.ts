@@ -9,6 +9,13 @@ export interface ByteSource {
   readText(limitBytes: number): Promise<string>;
 }
 
+/**
+ * Bounds on what an answer unfolds to: so many bytes in any case, and beyond them so many for each byte that was sent. Repeated
+ * bytes unfold a thousandfold, streams of events some twentyfold.
+ */
+export const decodedBytesFree = 8 * 1024 * 1024;
+export const decodedBytesPerByte = 100;
+
 const decoders: Record<string, () => Transform | Gunzip> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
@@ -34,21 +41,34 @@ export function decodedBody(source: ByteSource, encoding: string): ByteSource {
 }
 
 async function* encodedChunks(source: ByteSource, decoder: Transform): AsyncGenerator<Uint8Array> {
+  let encodedBytes = 0;
+  let decodedBytes = 0;
   const feed = async (): Promise<void> => {
     for (let chunk = await source.next(); chunk !== undefined; chunk = await source.next()) {
+      encodedBytes += chunk.byteLength;
       if (!decoder.write(chunk)) await new Promise((resolve) => decoder.once("drain", resolve));
     }
     decoder.end();
   };
   const feeding = feed().catch((error: unknown) => decoder.destroy(error instanceof Error ? error : undefined));
   try {
-    for await (const chunk of decoder) yield chunk as Uint8Array;
+    for await (const chunk of decoder as AsyncIterable<Uint8Array>) {
+      decodedBytes += chunk.byteLength;
+      if (decodedBytes > Math.max(decodedBytesFree, decodedBytesPerByte * encodedBytes)) throw unfoldsTooFar();
+      yield chunk;
+    }
     await feeding;
   } catch (error) {
     if (error instanceof UpstreamFailure) throw error;
     throw new UpstreamFailure("malformed_response", "the compressed answer could not be decoded", { sent: true, cause: error });
   }
 }
+
+const unfoldsTooFar = (): UpstreamFailure => new UpstreamFailure(
+  "response_too_large",
+  `the compressed answer unfolds to more than ${decodedBytesFree} bytes and ${decodedBytesPerByte} times its size`,
+  { sent: true },
+);
 
 async function collectText(next: () => Promise<Uint8Array | undefined>, limitBytes: number): Promise<string> {
   const parts: Uint8Array[] = [];

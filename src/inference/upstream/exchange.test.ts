@@ -15,7 +15,7 @@ async function underWay() {
   const calls: string[] = [];
   const connection: ExchangeConnection = {
     send: () => undefined, pause: () => void calls.push("pause"), resume: () => void calls.push("resume"),
-    destroy: () => void calls.push("destroy"), noteKeepAlive: () => undefined, hasResponded: true,
+    destroy: () => void calls.push("destroy"), noteKeepAlive: () => undefined,
   };
   const clock = new FakeClock();
   const exchange = new Exchange({

@@ -51,7 +51,7 @@ interface Waiter<T> {
 }
 
 /** What an exchange does with the connection that it has to itself. */
-export type ExchangeConnection = Pick<Connection, "send" | "pause" | "resume" | "destroy" | "noteKeepAlive" | "hasResponded">;
+export type ExchangeConnection = Pick<Connection, "send" | "pause" | "resume" | "destroy" | "noteKeepAlive">;
 
 /** What an exchange is made of. */
 export interface ExchangeOptions {
@@ -60,7 +60,7 @@ export interface ExchangeOptions {
   clock: Clock;
   timeouts: ExchangeTimeouts;
   lifeline: ExchangeTie;
-  /** Sends the request again when a kept connection turns out to be closed before any byte of the answer came. */
+  /** Sends the request on another connection where this one, a kept one, turns out to have been closed before it took a byte. */
   onStale?: (() => Promise<UpstreamResponse>) | undefined;
 }
 
@@ -239,9 +239,12 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.breakOff(fault, faultText[fault] ?? fault);
   }
 
-  /** Whether a kept connection was closed before any byte of the answer came, and somebody still waits for one. */
-  private isStale({ fault }: UpstreamFailure): boolean {
-    return fault === "connection_closed" && !this.connection.hasResponded && !this.lifeline.clientGone;
+  /**
+   * Whether a kept connection was closed before it took the first byte of the request. A request of which anything went out
+   * may have been executed, and a POST is not idempotent, so it is never repeated (RFC 9110, 9.2.2).
+   */
+  private isStale({ fault, sent }: UpstreamFailure): boolean {
+    return fault === "connection_closed" && !sent && !this.lifeline.clientGone;
   }
 
   /** Whether there is nothing to be read yet. */

@@ -17,7 +17,10 @@ export interface ResponseSink {
 
 type State = "head" | "length" | "chunk-size" | "chunk-data" | "chunk-end" | "trailer" | "until-close" | "done";
 
+/** Bounds on one answer, in bytes: its head, its trailer, and all interim answers before it together. */
 const maxHeadBytes = 64 * 1024;
+const maxTrailerBytes = 64 * 1024;
+const maxInterimBytes = 64 * 1024;
 const headEnd = Buffer.from("\r\n\r\n");
 
 /** What a byte stands for as a hexadecimal digit; -1 where it is none. */
@@ -54,12 +57,14 @@ const malformed = (message: string): UpstreamFailure =>
 
 /**
  * Incremental HTTP/1.1 response parser (RFC 9112, 6 and 7): content-length, chunked and until-close
- * bodies, interim 1xx answers skipped. One parser serves one connection, response after response.
+ * bodies, interim 1xx answers skipped up to a bound. One parser serves one connection, response after response.
  */
 export class ResponseParser {
   private state: State = "head";
   private pending: Buffer | undefined;
   private remaining = 0;
+  private interimBytes = 0;
+  private trailerBytes = 0;
   private keepAlive = true;
   private complete = false;
   private readonly sink: ResponseSink;
@@ -117,11 +122,21 @@ export class ResponseParser {
       return -1;
     }
     const head = parseHead(bytes.toString("latin1", from, end));
-    if (head.status >= 100 && head.status < 200) return end + 4;
+    if (head.status < 200) {
+      this.skipInterim(head, end + 4 - from);
+      return end + 4;
+    }
+    this.interimBytes = 0;
     this.chooseBody(head);
     this.sink.onHead(head);
     if (this.state === "length" && this.remaining === 0) this.finish(this.keepAlive);
     return end + 4;
+  }
+
+  private skipInterim({ status }: ResponseHead, lengthBytes: number): void {
+    if (status < 100 || status === 101) throw malformed(`status ${status}, which was not asked for`);
+    this.interimBytes += lengthBytes;
+    if (this.interimBytes > maxInterimBytes) throw malformed("too many interim answers");
   }
 
   private chooseBody({ status, headers }: ResponseHead): void {
@@ -185,16 +200,16 @@ export class ResponseParser {
 
   private readTrailer(bytes: Buffer, from: number): number {
     const end = bytes.indexOf(10, from);
-    if (end < 0) {
-      if (bytes.length - from > maxHeadBytes) throw malformed("the trailer is too long");
-      return -1;
-    }
+    if (this.trailerBytes + (end < 0 ? bytes.length : end) - from > maxTrailerBytes) throw malformed("the trailer is too long");
+    if (end < 0) return -1;
+    this.trailerBytes += end + 1 - from;
     if (end === from || (end === from + 1 && bytes[from] === 13)) this.finish(this.keepAlive);
     return end + 1;
   }
 
   private finish(reusable: boolean): void {
     this.state = reusable ? "head" : "done";
+    this.trailerBytes = 0;
     this.complete = true;
   }
 

@@ -27,6 +27,9 @@ export interface TargetSigning {
   headers: Readonly<Record<string, string>>;
 }
 
+/** How long a connection may have been idle to be written to without a look at its socket, in milliseconds. */
+const freshForMs = 1_000;
+
 export interface UpstreamRequest {
   target: UpstreamTarget;
   /** JSON text. */
@@ -76,8 +79,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Sends a request and settles with its answer once the head has come. A kept connection that turns out to be
-   * closed before any byte of the answer came is replaced once by a new one (RFC 9112, 9.3.1).
+   * Sends a request and settles with its answer once the head has come. A kept connection that turns out to be closed before
+   * it took the first byte of the request is replaced once by a new one; nothing that may have been executed is sent again.
    */
   send(request: UpstreamRequest): Promise<UpstreamResponse> {
     if (request.lifeline.heardClientLeave) return Promise.reject(abandoned());
@@ -89,6 +92,7 @@ export class UpstreamClient {
     }
     const idle = this.pool.takeIdle(request.target.originKey);
     if (idle === undefined) return this.sendOnNew(request, wire);
+    if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs) return this.sendOnRested(idle, { request, wire });
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
 
@@ -100,6 +104,15 @@ export class UpstreamClient {
   close(): void {
     this.pool.close();
     this.watch.stop();
+  }
+
+  /** Lets the event loop poll once before it writes: the close of a connection that was idle for long may wait to be read. */
+  private async sendOnRested(
+    idle: Connection, { request, wire }: { request: UpstreamRequest; wire: WireRequest },
+  ): Promise<UpstreamResponse> {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    if (idle.isClosed) return this.sendOnNew(request, wire);
+    return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
 
   private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {

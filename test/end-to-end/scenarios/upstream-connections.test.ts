@@ -40,12 +40,14 @@ test("a kept connection that its provider has closed is replaced, and nobody not
   expect(scene.acme.requests.length).toBe(5);
 });
 
-test("a kept connection that closes on the next request is replaced once, and the request is sent again", async () => {
+test("a request that a kept connection took is not sent again when the connection closes without an answer", async () => {
   scene = await startScene();
   await ask();
   scene.acme.enqueue([raw(""), { kind: "cut" }]);
-  expect((await ask()).status).toBe(200);
-  expect(scene.acme.requests.length).toBe(3);
+  const reply = await ask();
+  expect(reply.status).toBe(502);
+  expect(errorsIn(reply)).toMatchObject([{ metadata: { fault: "upstream", upstream_backend: "acme" } }]);
+  expect(scene.acme.requests.length).toBe(2);
 });
 
 describe("bytes behind the end of an answer never reach another request", () => {
@@ -110,6 +112,30 @@ const unreadable: Readonly<Record<string, readonly [stream: boolean, script: () 
   "a redirect": [
     false,
     () => answer("", { status: 302, headers: { location: "http://127.0.0.1:1/" } }),
+  ],
+  "interim answers without end": [
+    true,
+    () => [raw("HTTP/1.1 102 Processing\r\n\r\n".repeat(10_000)), stall()],
+  ],
+  "a protocol that was not asked for": [
+    true,
+    () => [raw("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n"), stall()],
+  ],
+  "a trailer without end": [
+    false,
+    () => [
+      head(),
+      raw(`2\r\n{}\r\n0\r\n${"x: y\r\n".repeat(20_000)}`),
+      stall(),
+    ],
+  ],
+  "a compressed stream of events that says a thousandfold of what was sent": [
+    true,
+    () => [
+      head({ headers: { "content-encoding": "gzip" } }),
+      body(Bun.gzipSync(": nothing to see here yet\n\n".repeat(1024 * 1024))),
+      stall(),
+    ],
   ],
   "two lengths": [
     false,

@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from "bun:test";
+import type { Ending, ServerNews } from "../../../test/support/closing-server.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { startFaultUpstream } from "../../../test/support/upstream/fault-upstream.ts";
+import { json, raw } from "../../../test/support/upstream/steps.ts";
+import { Lifeline } from "./lifeline.ts";
+import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+function startClient() {
+  const clock = new FakeClock();
+  const client = new UpstreamClient({ clock });
+  ends.push(() => client.close());
+  const post = async (url: string): Promise<number> => {
+    const response = await client.send({
+      target: upstreamTarget(url, { "content-type": "application/json" }), body: "{}", connectTimeoutMs: 2_000,
+      timeouts: { firstTokenMs: 10_000, idleMs: 10_000, totalMs: 10_000 },
+      lifeline: new Lifeline(undefined, { aborts: false }),
+    });
+    await response.readText(1_000);
+    return response.status;
+  };
+  return { clock, post };
+}
+
+/** A provider that closes its connections on its own thread, while this one is blocked and hears nothing of it. */
+async function startClosingServer() {
+  const worker = new Worker(new URL("../../../test/support/closing-server.ts", import.meta.url).href);
+  ends.push(() => worker.terminate());
+  const port = await new Promise<number>((resolve) => {
+    worker.onmessage = ({ data }: MessageEvent<ServerNews>) => {
+      if ("port" in data) resolve(data.port);
+    };
+  });
+  return {
+    url: `http://127.0.0.1:${port}/v1/chat/completions`,
+    requests: (count: number) => new Promise<void>((resolve) => {
+      worker.onmessage = ({ data }: MessageEvent<ServerNews>) => {
+        if ("request" in data && data.request === count) resolve();
+      };
+    }),
+    closeUnheard(how: Ending["how"]) {
+      const done = new SharedArrayBuffer(4);
+      worker.postMessage({ how, done } satisfies Ending);
+      Atomics.wait(new Int32Array(done), 0, 0);
+    },
+  };
+}
+
+/** @see RFC 9110, 9.2.2: a request with a method that is not idempotent is not repeated where it may have been executed. */
+test("a request that a kept connection took is sent once, though the connection closes without an answer", async () => {
+  const upstream = await startFaultUpstream();
+  ends.push(() => upstream.stop());
+  const { post } = startClient();
+  const url = `${upstream.baseUrl}/chat/completions`;
+  expect(await post(url)).toBe(200);
+  const worksThenCloses = upstream.gate();
+  upstream.enqueue([worksThenCloses, raw(""), { kind: "cut" }], json({}));
+  const asked = post(url);
+  await worksThenCloses.reached;
+  worksThenCloses.open();
+  await expect(asked).rejects.toMatchObject({ fault: "connection_closed", sent: true });
+  expect([upstream.requests.length, upstream.connectionCount]).toEqual([2, 1]);
+});
+
+test("a request of which the kernel took no byte goes out on a new connection", async () => {
+  const server = await startClosingServer();
+  const { post } = startClient();
+  expect(await post(server.url)).toBe(200);
+  const second = server.requests(2);
+  server.closeUnheard("reset");
+  expect(await post(server.url)).toBe(200);
+  await second;
+});
+
+test("a close that waits to be read is heard before a connection that was idle for long is written to", async () => {
+  const server = await startClosingServer();
+  const { clock, post } = startClient();
+  expect(await post(server.url)).toBe(200);
+  const second = server.requests(2);
+  clock.advance(1_500);
+  server.closeUnheard("finish");
+  expect(await post(server.url)).toBe(200);
+  await second;
+});

@@ -1,0 +1,60 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { endProcesses, startProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { body, head, raw, stall, type Script } from "../../support/upstream/steps.ts";
+import { at } from "../api/at.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { postChat } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+
+afterAll(endProcesses);
+
+let upstream: FaultUpstream;
+beforeEach(async () => {
+  upstream = await startFaultUpstream();
+});
+afterEach(() => upstream.stop());
+
+const MiB = 1024 * 1024;
+/** What a flood may add to the process at most, in bytes: its own bounds, and what the collector has not freed yet. */
+const grownBytesMax = 100 * MiB;
+const floodBytes = 512 * MiB;
+
+const repeated = (text: string, bytes: number): Script => {
+  const block = text.repeat(Math.ceil(MiB / text.length));
+  return Array.from({ length: Math.ceil(bytes / MiB) }, () => raw(block));
+};
+
+/** A gzip body of a text that repeats, of which a thousandth is sent. */
+const gzipStream = (text: string): Script => [
+  head({ headers: { "content-encoding": "gzip" } }),
+  body(Bun.gzipSync(Buffer.alloc(256 * MiB, text))),
+  stall(),
+];
+
+const floods: Readonly<Record<string, () => Script>> = {
+  "interim answers": () => repeated("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n", floodBytes),
+  "a line without end, compressed": () => gzipStream("data: x"),
+  "comments, compressed": () => gzipStream(": keep waiting\n\n"),
+  "events without content, compressed": () => gzipStream('data: {"choices":[]}\n\n'),
+  "a trailer": () => [head(), raw("0\r\n"), ...repeated("name: value\r\n", floodBytes)],
+};
+
+/** The most memory that a process has had so far, in bytes. */
+function peakBytes(pid: number): number {
+  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kibibytes) * 1024;
+}
+
+describe.skipIf(process.platform !== "linux")("a provider that floods the gateway is left, and little memory was taken by", () => {
+  test.each(Object.keys(floods))("%s", async (name) => {
+    const gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
+    await (await postChat(gateway)).text();
+    const before = peakBytes(gateway.child.pid);
+    upstream.script(floods[name]?.() ?? []);
+    const response = await postChat(gateway, { stream: true });
+    expect([response.status, at(JSON.parse(await response.text()), "error.metadata.fault")]).toEqual([502, "upstream"]);
+    expect(peakBytes(gateway.child.pid) - before).toBeLessThan(grownBytesMax);
+  });
+});
