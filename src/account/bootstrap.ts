@@ -82,7 +82,7 @@ async function ensureManagementKey(
   const key = {
     id: newId("mgk", nowMs), hash, workspaceId: workspace.id, name: "bootstrap", description: null, scopes,
     label: maskSecret(secret, brand.managementKeyFamilyPrefix), createdAtMs: nowMs, expiresAtMs: null,
-    revokedAtMs: null, revocationReason: null,
+    revokedAtMs: null, revocationReason: null, creatorUserId: null,
   };
   await managementKeys.insert(key);
   directory.putManagementKey(key);

@@ -11,7 +11,7 @@ import { newSecret } from "./new-secret.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 
 /** What a new management key is made of. */
-export type NewManagementKey = Pick<ManagementKey, "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs">;
+export type NewManagementKey = Pick<ManagementKey, "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId">;
 
 /** Makes and revokes management keys. */
 export class ManagementKeyEditor {

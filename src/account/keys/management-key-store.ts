@@ -14,6 +14,7 @@ interface ManagementKeyRow {
   expires_at_ms: number | null;
   revoked_at_ms: number | null;
   revocation_reason: string | null;
+  creator_user_id: string | null;
 }
 
 export interface ManagementKeyTables {
@@ -32,6 +33,7 @@ const fromRow = (row: ManagementKeyRow): ManagementKey => ({
   expiresAtMs: row.expires_at_ms,
   revokedAtMs: row.revoked_at_ms,
   revocationReason: row.revocation_reason,
+  creatorUserId: row.creator_user_id,
 });
 
 /** Management keys at rest. */
@@ -68,6 +70,7 @@ export class ManagementKeyStore {
       expires_at_ms: key.expiresAtMs,
       revoked_at_ms: key.revokedAtMs,
       revocation_reason: key.revocationReason,
+      creator_user_id: key.creatorUserId,
     }).execute();
   }
 

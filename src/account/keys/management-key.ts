@@ -14,6 +14,8 @@ export interface ManagementKey {
   expiresAtMs: number | null;
   revokedAtMs: number | null;
   revocationReason: string | null;
+  /** The person who made it, or made the key that did; null where nobody knows. */
+  creatorUserId: string | null;
 }
 
 /** What has become of a management key. */

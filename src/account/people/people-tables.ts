@@ -1,3 +1,4 @@
+import type { Generated } from "kysely";
 import type { WorkspaceTables } from "../workspaces/workspace-store.ts";
 
 /** Times of the library's tables are ISO 8601 in UTC, and truths 0 and 1. */
@@ -5,6 +6,7 @@ export interface PeopleTables extends WorkspaceTables {
   users: {
     id: string; name: string; email: string; email_verified: number; image: string | null; operator: number;
     created_at: string; updated_at: string; blocked_at_ms: number | null; last_signed_in_at_ms: number | null;
+    two_factor_enabled: Generated<number>;
   };
   user_sessions: {
     id: string; token: string; user_id: string; expires_at: string; ip_address: string | null; user_agent: string | null;
@@ -16,6 +18,12 @@ export interface PeopleTables extends WorkspaceTables {
   user_links: {
     token_hash: string; purpose: string; user_id: string; email: string; by_mail: number; created_at_ms: number; expires_at_ms: number;
     used_at_ms: number | null;
+  };
+  two_factors: { id: string; user_id: string; verified: number };
+  sign_in_windows: { name: string; started_at_ms: number; ends_at_ms: number; count: number };
+  pending_sign_ups: {
+    token_hash: string; email: string; name: string; password: string; referral_code: string | null; created_at_ms: number;
+    expires_at_ms: number;
   };
   user_verifications: { id: string; expires_at: string };
   passkeys: { id: string; user_id: string };

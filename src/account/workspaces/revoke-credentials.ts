@@ -2,8 +2,11 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import type { ProviderKeyDirectory } from "../byok/provider-key-directory.ts";
 import type { ProviderKeyEditor } from "../byok/provider-key-editor.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
+import type { CredentialDirectory } from "../keys/credential-directory.ts";
+import type { LlmKey } from "../keys/llm-key.ts";
 import type { LlmKeyEditor } from "../keys/llm-key-editor.ts";
 import type { LlmKeyStore } from "../keys/llm-key-store.ts";
+import { managementKeyStatus, type ManagementKey } from "../keys/management-key.ts";
 import type { ManagementKeyEditor } from "../keys/management-key-editor.ts";
 import type { ManagementKeyStore } from "../keys/management-key-store.ts";
 
@@ -33,6 +36,55 @@ export async function revokeCredentials(
   }
   for (const { id } of provided) await unlessGone(providerKeyEditor.remove.bind(providerKeyEditor), { workspaceId, id });
   return { llmKeys: own.length, managementKeys: managing.length, providerKeys: provided.length };
+}
+
+/** Which of a person's keys are revoked when they leave an organisation. */
+export const revokedKinds = ["management", "all", "none"] as const;
+
+/** See `revokedKinds`. */
+export type RevokedKind = (typeof revokedKinds)[number];
+
+/** Keys that one person made in one workspace. */
+export interface MadeKeys {
+  llmKeys: LlmKey[];
+  managementKeys: ManagementKey[];
+}
+
+type MadeKeyParts = Pick<CredentialParts, "llmKeys" | "llmKeyEditor" | "managementKeys" | "managementKeyEditor" | "clock"> & {
+  directory: CredentialDirectory;
+};
+
+/** The keys in force that a person made in a workspace, by hand or with a management key of their own. */
+export async function keysMadeBy(
+  { llmKeys, managementKeys, directory, clock }: MadeKeyParts, { workspaceId, userId }: { workspaceId: string; userId: string },
+): Promise<MadeKeys> {
+  const nowMs = clock.nowMs();
+  const [all, managing] = await Promise.all([
+    llmKeys.list(workspaceId, { includeDisabled: false }), managementKeys.list(workspaceId, { includeInvalid: true, nowMs }),
+  ]);
+  const own = managing.filter(({ creatorUserId }) => creatorUserId === userId);
+  const makers = new Set([userId, ...own.map(({ id }) => id)]);
+  return {
+    llmKeys: all.filter(({ id, creatorUserId }) => makers.has(creatorUserId) && directory.liveLlmKey(id, nowMs) !== undefined),
+    managementKeys: own.filter((key) => managementKeyStatus(key, nowMs) === "active"),
+  };
+}
+
+/** Takes keys away from somebody who leaves a workspace; gives what was revoked and what is still in force. */
+export async function revokeKeysMadeBy(
+  parts: MadeKeyParts, { which, ...place }: { workspaceId: string; userId: string; which: RevokedKind },
+): Promise<{ revoked: MadeKeys; left: MadeKeys }> {
+  const made = await keysMadeBy(parts, place);
+  const revoked: MadeKeys = {
+    managementKeys: which === "none" ? [] : made.managementKeys, llmKeys: which === "all" ? made.llmKeys : [],
+  };
+  const { workspaceId } = place;
+  for (const { id } of revoked.managementKeys) {
+    const reason = "The person who made it left the organisation.";
+    await unlessGone(parts.managementKeyEditor.revoke.bind(parts.managementKeyEditor), { workspaceId, id, reason });
+  }
+  for (const { hash } of revoked.llmKeys) await unlessGone(parts.llmKeyEditor.remove.bind(parts.llmKeyEditor), { workspaceId, hash });
+  return { revoked, left: await keysMadeBy(parts, place) };
 }
 
 /** A key goes with the one that made it, and somebody may delete one at the same time. */

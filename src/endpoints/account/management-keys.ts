@@ -52,6 +52,7 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
     const { secret, key } = await deps.managementKeyEditor.mint({
       workspaceId: workspace.id, name, description: description ?? null, scopes: [...new Set(wanted)],
       expiresAtMs: expiryMs(expiresAt, deps.clock.nowMs()),
+      creatorUserId: caller.kind === "session" ? caller.user.id : caller.key.creatorUserId,
     });
     context.changed = key.id;
     return context.json({ key: secret, data: recordOf(deps, key) }, { headers: neverCached });

@@ -5,6 +5,8 @@ export interface ContractRow {
   /** `open` looks at no credential; `optional` needs none but refuses a wrong one. */
   without?: "open" | "optional";
   llm?: true;
+  /** Tells a key of itself, so that its own list of endpoints does not keep it away. */
+  ofItself?: true;
   /** Scope by which management keys are accepted, and the sessions of those whose role holds it. */
   scope?: Scope;
   /** Of those, operators of the service alone. */
@@ -95,8 +97,8 @@ export const contract: Record<string, ContractRow> = {
   "DELETE /budgets/:id": { scope: "write:security", path: "/budgets/bud_none", accepted: 404 },
   "POST /budgets/:id/rotate-secret": { scope: "write:security", path: "/budgets/bud_none/rotate-secret", accepted: 404 },
   "GET /budgets/:id/alerts": { scope: "read:analytics", path: "/budgets/bud_none/alerts", accepted: 404 },
-  "GET /auth/key": { llm: true },
-  "GET /key": { llm: true, scope: "read:llm-keys" },
+  "GET /auth/key": { llm: true, ofItself: true },
+  "GET /key": { llm: true, ofItself: true, scope: "read:llm-keys" },
   "POST /key/children": { llm: true, accepted: 400 },
   "DELETE /key/children/:hash": { llm: true, path: "/key/children/none", accepted: 404 },
   "GET /credits": { llm: true, scope: "read:credits" },

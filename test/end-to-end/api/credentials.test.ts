@@ -87,7 +87,7 @@ const families: Record<
   },
   "an LLM key whose allowed_endpoints omit the route": {
     header: () => `Bearer ${secrets.llmElsewhere}`,
-    answer: (row) => openTo(row, row.llm ? lacksScope : wrongFamily),
+    answer: (row) => openTo(row, row.ofItself ? accepted(row) : row.llm ? lacksScope : wrongFamily),
   },
   "an unknown or revoked management key": {
     header: () => `Bearer ${secrets.managementUnknown}`,
