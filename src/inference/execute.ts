@@ -1,6 +1,8 @@
 import { GatewayError } from "../platform/lib/errors.ts";
+import { usdFromNano, usdText } from "../platform/lib/money.ts";
 import { attemptRecord, readWhole, sendTo, type Whole } from "./attempt.ts";
 import { askInPieces } from "./ask-in-pieces.ts";
+import { totalInputTokens, totalOutputTokens } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { fallbackOf, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
 import { errorOfAttempts } from "./failure-error.ts";
@@ -143,7 +145,7 @@ async function attemptOne(
   if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
   const ended = endWhole(execution, { candidate, interpretation, answer: whole.answer, status, startedMs });
   const settled = await settle(deps, ended);
-  if (ended.answer.spentOnReasoning) throw spentOnReasoning(call);
+  if (ended.answer.spentOnReasoning) throw spentOnReasoning(call, ended, settled);
   return servedWhole(execution, ended, settled);
 }
 
@@ -215,9 +217,18 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
   };
 }
 
-function spentOnReasoning({ recordedAs }: InferenceCall): GatewayError {
+/** The refusal of an answer without content that the provider charges for all the same. */
+function spentOnReasoning({ recordedAs, generationId }: InferenceCall, { metered }: EndedWhole, { chargedNano }: Settled): GatewayError {
   const param = recordedAs === "responses" ? "max_output_tokens" : "max_tokens";
+  const promptTokens = totalInputTokens(metered.usage);
+  const completionTokens = totalOutputTokens(metered.usage);
+  const chargedUsd = usdFromNano(chargedNano);
   const message = "The model spent the whole output budget on reasoning and produced no content. "
-    + `Raise ${param} to at least 256, or set stream: true.`;
-  return new GatewayError("max_tokens_too_small", message, { param });
+    + `Raise ${param} to at least 256, or set stream: true. `
+    + `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
+  const metadata = {
+    generation_id: generationId, charged_usd: chargedUsd,
+    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
+  };
+  return new GatewayError("max_tokens_too_small", message, { param, metadata });
 }

@@ -5,7 +5,7 @@ import type { Candidate } from "../../inference/routing/candidate.ts";
 import { serverTimingText, timingsOf } from "../../inference/server-timing.ts";
 import type { Settled } from "../../inference/settle.ts";
 import { lowerBrandHeader } from "../../platform/lib/brand.ts";
-import { usdFromNano, usdSixDecimals } from "../../platform/lib/money.ts";
+import { usdSixDecimals, usdText } from "../../platform/lib/money.ts";
 
 const names = {
   model: lowerBrandHeader("Model"),
@@ -23,9 +23,6 @@ const names = {
 
 /** A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded. */
 const headerText = (name: string): string => name.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent);
-
-/** Nano-USD as plain decimal text of USD, whatever its size: `String` would write small charges with an exponent. */
-const usdText = (nano: bigint): string => usdFromNano(nano).toFixed(9).replace(/\.?0+$/, "");
 
 /** Headers that are the same for every answer of a model on a route. */
 const routeHeaders = new WeakMap<UpstreamRoute, Record<string, string>>();

@@ -71,3 +71,13 @@ export const estimateUsage = (sizes: { inputCharacters: number; outputCharacters
   estimated: true,
   clamped: false,
 });
+
+/**
+ * Usage that was reported before the end of a stream: its output is at least what was delivered, since many providers tell none, or
+ * that of the start, until the end.
+ */
+export function coveringDelivered(reported: MeteredUsage, deliveredCharacters: number): MeteredUsage {
+  const missing = Math.ceil(deliveredCharacters / charactersPerToken) - totalOutputTokens(reported.usage);
+  if (missing <= 0) return reported;
+  return { ...reported, usage: { ...reported.usage, outputTokens: (reported.usage.outputTokens ?? 0) + missing }, estimated: true };
+}

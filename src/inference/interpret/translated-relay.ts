@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../platform/lib/errors.ts";
 import type { StreamPart } from "../canonical/stream-part.ts";
-import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import { coveringDelivered, estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
 import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
 import { reportError } from "../dialects/report-error.ts";
 import { emptyAnswer, malformedAnswer } from "../upstream/classify-failure.ts";
@@ -54,7 +54,9 @@ export class TranslatedRelay implements StreamRelay {
   metered(): MeteredUsage {
     const { inputTokens, windowTokens, decoder } = this.options;
     const usage = this.usage ?? decoder.latestUsage;
-    if (usage !== undefined) return boundUsage(usage, windowTokens);
+    if (usage !== undefined) {
+      return boundUsage(this.meter.finished ? usage : coveringDelivered(usage, this.meter.outputCharacters), windowTokens);
+    }
     return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: this.meter.outputCharacters });
   }
 

@@ -38,6 +38,9 @@ export const nanoFromPico = (pico: PicoUsd): NanoUsd =>
 /** Nano-USD as the JSON number of USD that clients read. Exact to the nano-dollar up to 9 million USD. */
 export const usdFromNano = (nano: NanoUsd): number => Number(nano) / 1e9;
 
+/** Nano-USD as plain decimal text of USD, whatever its size: `String` would write small charges with an exponent. */
+export const usdText = (nano: NanoUsd): string => usdFromNano(nano).toFixed(9).replace(/\.?0+$/, "");
+
 /** Nano-USD as USD rounded to the six decimals of balances. */
 export const usdSixDecimals = (nano: NanoUsd): number =>
   Number((nano >= 0n ? nano + 500n : nano - 500n) / 1000n) / 1e6;

@@ -97,6 +97,10 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     const field = pair.client.name === "openai-responses" ? "max_output_tokens" : "max_tokens";
     expect([fieldsOf(reply.body.error).param, reply.headers.get("x-should-retry")]).toEqual([field, "false"]);
     expect(String(reply.errors[0]?.message)).toContain(`Raise ${field} to at least 256, or set stream: true`);
+    expect(String(reply.errors[0]?.message)).toContain("11 input and 7 output tokens, and $0.000016 was charged");
+    expect(reply.errors[0]?.metadata).toMatchObject({
+      charged_usd: 0.000016, usage: { prompt_tokens: 11, completion_tokens: 7, cost: 0.000016 },
+    });
     expect((await rowOf(reply))?.costNano).toBe(16_000n);
   });
 

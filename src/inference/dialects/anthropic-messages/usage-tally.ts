@@ -1,10 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import { asObject } from "../request-fields.ts";
 import { readUsage } from "./read-usage.ts";
-
-/** Characters that make one token, where the end of a stream did not come to tell. */
-const charactersPerToken = 4;
 
 /**
  * What a stream has used by now. The start tells the input and hardly any output, the end tells the
@@ -35,10 +32,7 @@ export class UsageTally {
   metered(): MeteredUsage | undefined {
     const reported = readUsage(this.fields);
     if (reported === undefined || this.isFinal) return reported;
-    const delivered = Math.ceil(this.characters / charactersPerToken);
-    const { outputTokens = 0, reasoningTokens = 0 } = reported.usage;
-    if (outputTokens + reasoningTokens >= delivered) return reported;
-    return { ...reported, usage: { ...reported.usage, outputTokens: delivered - reasoningTokens }, estimated: true };
+    return coveringDelivered(reported, this.characters);
   }
 
   private merge(usage: unknown): void {

@@ -1,5 +1,5 @@
 import { boundUsage } from "../bound-usage.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
+import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import { estimateUsage, readChatUsage } from "../../dialects/openai-chat/read-usage.ts";
 
 /** The parts of a chat chunk that are read while it is relayed. */
@@ -133,7 +133,9 @@ export class ChatStreamMeter {
 
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
-    if (this.usage !== undefined) return boundUsage(this.usage, this.windowTokens);
+    if (this.usage !== undefined) {
+      return boundUsage(this.finished ? this.usage : coveringDelivered(this.usage, this.outputCharacters), this.windowTokens);
+    }
     return estimateUsage({ inputCharacters: this.inputTokens * 4, outputCharacters: this.outputCharacters });
   }
 }

@@ -1,6 +1,6 @@
 import { reconcileFinish, type FinishReason } from "../../canonical/finish-reason.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { estimateUsage, type MeteredUsage } from "../../canonical/usage.ts";
+import { coveringDelivered, estimateUsage, type MeteredUsage } from "../../canonical/usage.ts";
 import { decodeFinish } from "../../dialects/openai-responses/finish-fields.ts";
 import { readOpenaiUsage } from "../../dialects/read-openai-usage.ts";
 import { boundUsage } from "../bound-usage.ts";
@@ -106,7 +106,10 @@ export class ResponseMeter {
 
   /** The provider's usage as far as it can be true, or an estimate from what was said. */
   metered({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }): MeteredUsage {
-    if (this.usage !== undefined) return boundUsage(this.usage, windowTokens);
+    if (this.usage !== undefined) {
+      const isInterim = this.finishReason === null;
+      return boundUsage(isInterim ? coveringDelivered(this.usage, this.outputCharacters) : this.usage, windowTokens);
+    }
     return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: this.outputCharacters });
   }
 }
