@@ -3,6 +3,7 @@ import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { docsPage } from "../http/docs-page.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { EndpointPaths } from "../http/endpoint-paths.ts";
 import { openApiDocument } from "../http/open-api.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { isServable } from "../inference/upstream-targets.ts";
@@ -27,11 +28,14 @@ export function buildOperations(
 }
 
 /** Documents of the table, made when they are first asked for. */
-export function buildDocuments(settings: AppSettings, catalog: () => CatalogSnapshot): Pick<Dependencies, "openApiText" | "docsHtml"> {
+export function buildDocuments(
+  settings: AppSettings, catalog: () => CatalogSnapshot,
+): Pick<Dependencies, "openApiText" | "docsHtml" | "endpointPaths"> {
   const table = endpoints as readonly Endpoint<never>[];
   let openApi: string | undefined;
   let html: string | undefined;
   return {
+    endpointPaths: new EndpointPaths(table),
     openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
     docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
   };

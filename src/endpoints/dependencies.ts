@@ -24,6 +24,7 @@ import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
 import type { WorkspaceEditor } from "../account/workspaces/workspace-editor.ts";
 import type { Documents } from "../documents/open-documents.ts";
+import type { EndpointPaths } from "../http/endpoint-paths.ts";
 import type { RateCounters } from "../http/count-request.ts";
 import type { RouteHistory } from "../inference/catalog/route-history.ts";
 import type { InferenceDependencies } from "../inference/dependencies.ts";
@@ -89,6 +90,8 @@ export interface Dependencies {
   payments: Payments | undefined;
   counters: RateCounters;
   operations: Operations;
+  /** Paths of the endpoint table. */
+  endpointPaths: EndpointPaths;
   clock: Clock;
   /** Where people reach the service, without a trailing slash. */
   publicUrl(): string;

@@ -4,7 +4,8 @@ import { coversScope } from "../account/keys/scopes.ts";
 import { sessionCookieOf } from "../account/people/session-cookie.ts";
 import { brand } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
-import type { AccessRule } from "./endpoint.ts";
+import { shownPath, type AccessRule, type Endpoint } from "./endpoint.ts";
+import { asPattern } from "./endpoint-paths.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { RequestHeaders } from "./server/http-request.ts";
 
@@ -58,35 +59,32 @@ function assertAccepted(credential: Credential, access: AccessRule): void {
   });
 }
 
-/** A path as entries of `allowed_endpoints` are compared: without base, final slash and names of parameters. */
-const asPattern = (path: string): string =>
-  path.replace(/^\/(?:api\/)?v1(?=\/)/, "").replace(/\{\w+\}|:\w+/g, ":").replace(/\/$/, "");
+type EndpointPath = Pick<Endpoint<never>, "base" | "path">;
 
-function assertEndpointAllowed(credential: Credential, path: string): void {
+function assertEndpointAllowed(credential: Credential, endpoint: EndpointPath): void {
   if (credential.kind !== "llm-key") return;
   const allowed = credential.key.allowedEndpoints;
   if (allowed === null || allowed.length === 0) return;
-  const pattern = asPattern(path);
+  const pattern = asPattern(endpoint.path);
   if (allowed.some((entry) => asPattern(entry) === pattern)) return;
-  throw new GatewayError("insufficient_scope", `This key may not call ${path}; its allowed_endpoints do not list it.`, {
+  throw new GatewayError("insufficient_scope", `This key may not call ${shownPath(endpoint)}; its allowed_endpoints do not list it.`, {
     metadata: { allowed_endpoints: allowed },
   });
 }
 
 /**
  * Who calls, if that caller may use the endpoint. Denies by default: an access rule that names no
- * family admits nobody. `path` is the route's pattern below the API base.
+ * family admits nobody.
  */
 export function authenticate(options: {
   headers: RequestHeaders;
-  access: AccessRule;
-  path: string;
+  endpoint: EndpointPath & { access: AccessRule };
   directory: CredentialDirectory;
   nowMs: number;
   /** Says who calls where no credential is needed. */
   context: Pick<RequestContext, "anonymousCaller">;
 }): Caller {
-  const { access } = options;
+  const { access } = options.endpoint;
   if (access.open) return options.context.anonymousCaller();
   const secret = presentedSecret(options.headers);
   if (secret === undefined) {
@@ -96,6 +94,6 @@ export function authenticate(options: {
   const credential = options.directory.find(secret);
   if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
   assertAccepted(credential, access);
-  if (!access.ofItself) assertEndpointAllowed(credential, options.path);
+  if (!access.ofItself) assertEndpointAllowed(credential, options.endpoint);
   return credential;
 }

@@ -1,18 +1,62 @@
-import type { ZodType } from "zod";
+import { z, type ZodType } from "zod";
+import { closestName } from "../platform/lib/closest-name.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import { knownKeys } from "../platform/lib/known-keys.ts";
 
 /** Path of a field as callers write it, such as `messages[2].content`. */
 export const fieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? String(part) : `${text}.${String(part)}`), "");
+
+/** What is said of a name that is not known: the one that was most likely meant, or else all that there are. */
+export function unknownName(name: string, { known, kind }: { known: readonly string[]; kind: "field" | "parameter" }): string {
+  const closest = closestName(name, known);
+  if (closest !== undefined) return `is not a ${kind} of this request; did you mean ${closest}?`;
+  if (known.length === 0) return `is not a ${kind} of this request, which takes none.`;
+  return `is not a ${kind} of this request; it takes ${known.join(", ")}.`;
+}
+
+/**
+ * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt field would else be left
+ * out in silence, or shown as another one that is missing. Schemas that say themselves what becomes of other fields are left to it.
+ */
+export function refuseUnknownFields(schema: ZodType, value: Readonly<Record<string, unknown>>): void {
+  if (!(schema instanceof z.ZodObject) || schema.def.error !== undefined) return;
+  if (schema.def.catchall !== undefined && !(schema.def.catchall instanceof z.ZodNever)) return;
+  const known = Object.keys(schema.shape);
+  const name = Object.keys(value).find((field) => !known.includes(field));
+  if (name === undefined) return;
+  throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "field" })}`, { param: name });
+}
+
+/** Refuses query parameters that an endpoint does not take. */
+export function refuseUnknownParameters(schema: ZodType | undefined, query: URLSearchParams): void {
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  for (const name of query.keys()) {
+    if (known.includes(name)) continue;
+    throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "parameter" })}`, { param: name });
+  }
+}
+
+/** Zod's own words about unknown keys, which name no way out. */
+const isDefaultText = (message: string): boolean => message.startsWith("Unrecognized key");
+
+/** What is wrong and where. An unknown field is named with the field that was most likely meant. */
+function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; message: string } {
+  if (issue.code !== "unrecognized_keys") return { param: fieldPath(issue.path), message: issue.message };
+  const name = issue.keys[0] ?? "";
+  const known = knownKeys(schema, issue.path);
+  const message = isDefaultText(issue.message) || closestName(name, known) !== undefined
+    ? unknownName(name, { known, kind: "field" }) : issue.message;
+  return { param: fieldPath([...issue.path, name]), message };
+}
 
 /** The value as the schema yields it; the first thing that is wrong is answered as 400 with the field's name. */
 export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const unknownField = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
-  const param = issue === undefined ? "" : fieldPath([...issue.path, ...unknownField]);
-  throw new GatewayError("bad_request", param === "" ? `The body is not valid: ${issue?.message}` : `${param}: ${issue?.message}`, {
+  const { param, message } = issue === undefined ? { param: "", message: "it does not fit its schema" } : problemOf(schema, issue);
+  throw new GatewayError("bad_request", param === "" ? `The body is not valid: ${message}` : `${param}: ${message}`, {
     ...(param === "" ? {} : { param }),
   });
 }

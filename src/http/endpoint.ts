@@ -80,6 +80,17 @@ export const defineEndpoint = <Dependencies, Body = undefined>(
   endpoint: Endpoint<Dependencies, Body>,
 ): Endpoint<Dependencies> => endpoint as unknown as Endpoint<Dependencies>;
 
+/** The path of an endpoint as callers write it, with its parameters in braces. */
+export const shownPath = ({ base, path }: Pick<Endpoint<never>, "base" | "path">): string =>
+  `${base === "root" ? "" : "/api/v1"}${path.replace(/:(\w+)/g, "{$1}")}`;
+
+/**
+ * Whether parameters of the query that an endpoint does not name are refused: on every route of the account plane that reads.
+ * Inference and the catalog pass over them, since clients of other services send some (`?beta=true`, `?client_version=`).
+ */
+export const takesKnownParametersOnly = ({ base, method, access }: Pick<Endpoint<never>, "base" | "method" | "access">): boolean =>
+  base === "api" && method === "GET" && (access.managementScope !== undefined || access.session === true);
+
 /** Full paths under which an endpoint answers. */
 export const pathsOf = ({ base, path }: { base: "api" | "root"; path: string }): string[] =>
   base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`];

@@ -8,13 +8,13 @@ import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
 import { authenticate } from "./authenticate.ts";
 import { checkAddress } from "./check-address.ts";
 import { countRequest, describeWindow, type RateCounters } from "./count-request.ts";
-import { pathsOf, type Endpoint } from "./endpoint.ts";
+import { pathsOf, takesKnownParametersOnly, type Endpoint } from "./endpoint.ts";
 import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
 import { parseJsonObject, readBodyText } from "./read-body.ts";
 import { admitSession, decidingCookie, type SessionDoor } from "./session-door.ts";
 import { RequestContext } from "./request-context.ts";
 import { pathOf } from "./request-target.ts";
-import { checkBody } from "./check-body.ts";
+import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
 import type { ServedRequest } from "./server/http-request.ts";
 import type { Answer } from "./server/reply.ts";
 import { RouteTable, type CompiledRoutes, type RouteHandler } from "./server/route-table.ts";
@@ -65,6 +65,7 @@ function newContext<Dependencies>(request: ServedRequest, options: RouterOptions
 
 function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
   const isInference = endpoint.counting === "by-handler";
+  const checksQuery = takesKnownParametersOnly(endpoint);
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
   return async (request) => {
     const context = newContext(request, options);
@@ -73,9 +74,12 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
     try {
       const arriving = admit(endpoint, { context, options });
       if (arriving !== undefined) await arriving;
+      if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
       if (endpoint.body !== undefined) {
         const text = await readBodyText(request, endpoint.bodyBytesMax ?? 0);
-        context.body = checkBody(endpoint.body, endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text));
+        const fields = endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text);
+        refuseUnknownFields(endpoint.body, fields);
+        context.body = checkBody(endpoint.body, fields);
       }
       const response = await (auditing === undefined
         ? endpoint.handle(context, options.dependencies)
@@ -116,8 +120,7 @@ function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<
     });
   }
   context.caller = authenticate({
-    headers: request.headers, access, path: endpoint.path,
-    directory: options.directory, nowMs: options.clock.nowMs(), context,
+    headers: request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context,
   });
   return enter(endpoint, arrival);
 }

@@ -62,6 +62,9 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.limitReset === undefined ? {} : { limit_reset: changes.limitReset }),
   ...(changes.includeByokInLimit === undefined ? {} : { include_byok_in_limit: changes.includeByokInLimit ? 1 : 0 }),
   ...(changes.rateLimitPerMinute === undefined ? {} : { rate_limit_per_minute: changes.rateLimitPerMinute }),
+  ...(changes.allowedModels === undefined ? {} : { allowed_models: listText(changes.allowedModels) }),
+  ...(changes.allowedEndpoints === undefined ? {} : { allowed_endpoints: listText(changes.allowedEndpoints) }),
+  ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
 });
 
 /** LLM keys at rest. Deleted keys stay as rows, so that old charges can still be explained. */

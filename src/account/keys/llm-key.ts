@@ -35,9 +35,10 @@ export interface LlmKey {
   parentKeyId?: string;
 }
 
-/** Fields of a key that its owner may change later (contract: PATCH /keys/{hash}); absent ones stay as they are. */
+/** Fields of a key that its owner may change later; absent ones stay as they are. */
 export type LlmKeyChanges = Partial<Pick<
   LlmKey, "name" | "disabled" | "includeByokInLimit" | "limitNanoUsd" | "limitReset" | "rateLimitPerMinute" | "expiresAtMs"
+  | "allowedModels" | "allowedEndpoints" | "tokensPerMinute"
 >>;
 
 /** First and last characters of a secret, enough to recognise it and too little to use it. */

@@ -13,7 +13,7 @@ const keyField = z.string("is required: the provider's key").trim()
 
 const labelField = plainText(200).trim();
 
-const quotaField = z.object({
+const quotaField = z.strictObject({
   limit: limitField.describe("USD at list price."),
   reset: limitResetField.nullish().describe("Rolling window; null or left out never starts anew."),
 });

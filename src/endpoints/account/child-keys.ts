@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
 import type { LlmKey } from "../../account/keys/llm-key.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
@@ -9,7 +10,7 @@ import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
-import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
+import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
 
 const shared = { base: "api", access: { llmKey: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
 
@@ -42,8 +43,10 @@ function endpointsWithin(wanted: readonly string[] | null, parents: readonly str
 }
 
 /** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
-function childFields(parent: LlmKey, body: NewKeyBody, nowMs: number): NewLlmKey {
-  const wanted = newKeyFieldsOf(body, nowMs);
+function childFields(
+  parent: LlmKey, { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
+): NewLlmKey {
+  const wanted = newKeyFieldsOf(body, { nowMs, endpointPaths });
   return {
     ...wanted,
     workspaceId: parent.workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id,
@@ -57,7 +60,7 @@ function childFields(parent: LlmKey, body: NewKeyBody, nowMs: number): NewLlmKey
     rateLimitPerMinute: bounded("rate_limit", { wanted: wanted.rateLimitPerMinute, parents: parent.rateLimitPerMinute }),
     tokensPerMinute: bounded("tpm", { wanted: wanted.tokensPerMinute, parents: parent.tokensPerMinute }),
     allowedModels: listed("allowed_models", wanted.allowedModels, parent.allowedModels),
-    allowedEndpoints: endpointsWithin(wanted.allowedEndpoints, parent.allowedEndpoints),
+    allowedEndpoints: endpointsWithin(wanted.allowedEndpoints, shownEndpoints(parent.allowedEndpoints, endpointPaths)),
   };
 }
 
@@ -81,7 +84,9 @@ export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
       const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
       throw new GatewayError("conflict", message);
     }
-    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, context.body, deps.clock.nowMs()));
+    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, {
+      body: context.body, nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths,
+    }));
     context.changed = key.id;
     return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });
   },

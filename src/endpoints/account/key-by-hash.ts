@@ -4,10 +4,14 @@ import type { LlmKeyChanges } from "../../account/keys/llm-key.ts";
 import type { LlmKeyReference } from "../../account/keys/llm-key-editor.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, momentField, momentMs, nameField, neverCached } from "./account-fields.ts";
-import { limitField, limitNano, limitResetField, rateLimitField } from "./llm-key-fields.ts";
+import {
+  allowedEndpointsField, allowedEndpointsOf, allowedModelsField, allowedModelsOf, limitField, limitNano, limitResetField, rateLimitField,
+  tokensPerMinuteField,
+} from "./llm-key-fields.ts";
 import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
 
 const shared = { path: "/keys/:hash", base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
@@ -22,6 +26,9 @@ const changeable = {
   limit_reset: limitResetField.nullish(),
   rate_limit: rateLimitField.nullish(),
   expires_at: momentField.nullish(),
+  allowed_models: allowedModelsField.nullish(),
+  allowed_endpoints: allowedEndpointsField.nullish(),
+  tpm: tokensPerMinuteField.nullish(),
 };
 
 const changeKeySchema = z.strictObject(changeable, {
@@ -31,7 +38,7 @@ const changeKeySchema = z.strictObject(changeable, {
 type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
 
 /** Fields that were sent, null among them; what was not sent is not named. */
-const changesOf = (body: KeyChangesBody): LlmKeyChanges => ({
+const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges => ({
   ...(body.name === undefined ? {} : { name: body.name }),
   ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
   ...(body.include_byok_in_limit === undefined ? {} : { includeByokInLimit: body.include_byok_in_limit }),
@@ -39,6 +46,9 @@ const changesOf = (body: KeyChangesBody): LlmKeyChanges => ({
   ...(body.limit_reset === undefined ? {} : { limitReset: body.limit_reset }),
   ...(body.rate_limit === undefined ? {} : { rateLimitPerMinute: body.rate_limit }),
   ...(body.expires_at === undefined ? {} : { expiresAtMs: momentMs(body.expires_at) }),
+  ...(body.allowed_models === undefined ? {} : { allowedModels: allowedModelsOf(body.allowed_models) }),
+  ...(body.allowed_endpoints === undefined ? {} : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
+  ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
 });
 
 const callerOf = (context: RequestContext<unknown>): AccountCaller => context.caller as AccountCaller;
@@ -68,12 +78,12 @@ export const changeKey = defineEndpoint<Dependencies, KeyChangesBody>({
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change an LLM key.",
-  description: "Fields that are left out stay as they are; null takes a limit, an expiry or a rate limit away.",
+  description: "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
   body: changeKeySchema,
   response: z.object({ data: llmKeyObjectSchema }),
   async handle(context, deps) {
     const { llmKeyEditor } = deps;
-    const changes = changesOf(context.body);
+    const changes = changesOf(context.body, deps.endpointPaths);
     const key = Object.keys(changes).length === 0
       ? llmKeyEditor.find(referenceOf(context))
       : await llmKeyEditor.change(referenceOf(context), changes);

@@ -12,8 +12,8 @@ import { keyObject, keyObjects, llmKeyObjectSchema } from "./llm-key-object.ts";
  * Keys that people make begin with the inference endpoints; those of programs without a list may call every one
  * (contract: "Scopes").
  */
-const dashboardEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): { allowedEndpoints?: readonly string[] } =>
-  (kind === "session" && body.allowed_endpoints === undefined ? { allowedEndpoints: inferenceEndpoints } : {});
+const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
+  (kind === "session" && body.allowed_endpoints === undefined ? { ...body, allowed_endpoints: [...inferenceEndpoints] } : body);
 
 /** Creates an LLM key; its secret is shown in this answer and never again. */
 export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
@@ -32,8 +32,8 @@ export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
     const caller = context.caller as AccountCaller;
     const { workspace } = caller;
     const { secret, key } = await deps.llmKeyMinter.mint({
-      workspaceId: workspace.id, creatorUserId: creatorIdOf(caller), ...newKeyFieldsOf(context.body, deps.clock.nowMs()),
-      ...dashboardEndpoints(caller, context.body),
+      workspaceId: workspace.id, creatorUserId: creatorIdOf(caller),
+      ...newKeyFieldsOf(withEndpoints(caller, context.body), { nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths }),
     });
     context.changed = key.id;
     return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });

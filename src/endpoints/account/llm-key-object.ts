@@ -4,6 +4,7 @@ import { countedWithin, type KeyAccount } from "../../account/ledger/account-boo
 import type { Workspace } from "../../account/workspaces/workspace.ts";
 import { isoOrNull } from "../../platform/lib/clock.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** The LLM key record as the contract has it. */
@@ -28,6 +29,7 @@ export interface KeyUsage {
   planRateLimitPerMinute: number;
   isFreeTier: boolean;
   nowMs: number;
+  endpointPaths: EndpointPaths;
 }
 
 /** What is left of a key's limit within its window, in USD; null without a limit. */
@@ -36,6 +38,10 @@ export function limitRemaining(key: LlmKey, { account, nowMs }: Pick<KeyUsage, "
   const spent = countedWithin(account, { windowHours: limitWindowHours(key.limitReset), countsByok: key.includeByokInLimit, nowMs });
   return usdFromNano(key.limitNanoUsd > spent ? key.limitNanoUsd - spent : 0n);
 }
+
+/** A key's `allowed_endpoints` as callers write paths; entries of older keys that no endpoint has are shown as they were given. */
+export const shownEndpoints = (allowed: readonly string[] | null, paths: EndpointPaths): string[] | null =>
+  allowed && [...new Set(allowed.map((entry) => paths.find(entry) ?? entry))];
 
 /** The public record of a key. */
 export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKeyObjectSchema> {
@@ -62,7 +68,7 @@ export function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKe
     creator_user_id: key.creatorUserId,
     last_used_at: isoOrNull(usage.lastUsedAtMs),
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
-    allowed_endpoints: key.allowedEndpoints === null ? null : [...key.allowedEndpoints],
+    allowed_endpoints: shownEndpoints(key.allowedEndpoints, usage.endpointPaths),
     tpm: key.tokensPerMinute,
     ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),
   };
@@ -80,6 +86,7 @@ export async function keyObjects(
   return keys.map((key) => llmKeyObject(key, {
     account: deps.ledger.book.key(key.id), lastUsedAtMs: deps.directory.uses.lastUsedAtMs(key.id),
     monthlyRequests: requests.get(key.id) ?? 0, planRateLimitPerMinute, isFreeTier: workspace.plan === "free", nowMs,
+    endpointPaths: deps.endpointPaths,
   }));
 }
 

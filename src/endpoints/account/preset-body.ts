@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PresetChanges, PresetConfig } from "../../account/presets/preset.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody, refuseUnknownFields } from "../../http/check-body.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { nameField, plainText } from "./account-fields.ts";
 import { presetConfigOf, presetConfigSchema, type PresetConfigInput } from "./preset-config.ts";
@@ -39,6 +39,7 @@ function configOf({ config }: Body): PresetConfigInput {
 
 /** A preset as a creation describes it. Throws `invalid_slug`, `name_required`, `config_required` or `bad_request`. */
 export function readNewPreset(body: Body): { slug: string; name: string; description: string | null; config: PresetConfig } {
+  refuseUnknownFields(newPresetSchema, body);
   const slug = slugOf(body);
   if (emptyName(body["name"])) throw new GatewayError("name_required", "name is required and must not be empty.", { param: "name" });
   const { name, description } = checkBody(z.object({ name: nameField, description: descriptionField }), body);
@@ -50,12 +51,14 @@ export function readNewPreset(body: Body): { slug: string; name: string; descrip
  * non-empty"). Throws `config_required` or `bad_request`.
  */
 export function readPresetChanges(body: Body, slug: string): PresetChanges {
-  if (body["slug"] !== undefined && body["slug"] !== slug) {
+  const { slug: named, ...changes } = body;
+  refuseUnknownFields(presetChangesSchema, changes);
+  if (named !== undefined && named !== slug) {
     throw new GatewayError("bad_request", "slug cannot be changed; create another preset and delete this one.", { param: "slug" });
   }
-  const named = typeof body["name"] === "string" && emptyName(body["name"]) ? undefined : body["name"];
+  const renamed = typeof body["name"] === "string" && emptyName(body["name"]) ? undefined : body["name"];
   const { name, description } = checkBody(
-    z.object({ name: nameField.optional(), description: descriptionField }), { name: named, description: body["description"] },
+    z.object({ name: nameField.optional(), description: descriptionField }), { name: renamed, description: body["description"] },
   );
   return {
     ...(name === undefined ? {} : { name }),

@@ -3,7 +3,6 @@ import type { AccountCaller } from "../../account/keys/caller.ts";
 import type { PresetReference } from "../../account/presets/preset-editor.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
@@ -20,21 +19,23 @@ const referenceOf = (context: RequestContext<unknown>): PresetReference =>
   ({ workspaceId: workspaceIdOf(context), slug: context.param("slug") });
 
 /** The body as it came: presets have error codes of their own for what is missing. */
-const bodyOf = async ({ request }: RequestContext<unknown>): Promise<Record<string, unknown>> =>
-  parseJsonObject(await readBodyText(request, accountBodyBytesMax));
+const asItCame = { bodyBytesMax: accountBodyBytesMax, body: z.record(z.string(), z.unknown()) } as const;
+
+type PresetBody = Readonly<Record<string, unknown>>;
 
 /** Creates a preset. */
-export const createPreset = defineEndpoint<Dependencies>({
+export const createPreset = defineEndpoint<Dependencies, PresetBody>({
   ...shared,
   method: "POST",
   path: "/presets",
   access: writes,
   summary: "Create a preset.",
   description: "Requests use it as model: \"@preset/<slug>\", and what they set themselves wins. Unknown fields of config are left out.",
+  ...asItCame,
   rawBody: newPresetSchema,
   response: presetObjectSchema,
   async handle(context, { presetEditor }) {
-    const wanted = readNewPreset(await bodyOf(context));
+    const wanted = readNewPreset(context.body);
     const preset = await presetEditor.create({ workspaceId: workspaceIdOf(context), ...wanted });
     context.changed = preset.slug;
     return context.json(presetObject(preset));
@@ -65,18 +66,19 @@ export const getPreset = defineEndpoint<Dependencies>({
 });
 
 /** Changes some fields of a preset; the very next request that names it meets them. */
-export const changePreset = defineEndpoint<Dependencies>({
+export const changePreset = defineEndpoint<Dependencies, PresetBody>({
   ...shared,
   method: "PATCH",
   path: "/presets/:slug",
   access: writes,
   summary: "Change a preset.",
+  ...asItCame,
   rawBody: presetChangesSchema,
   response: presetObjectSchema,
   async handle(context, { presetEditor }) {
     const reference = referenceOf(context);
     presetEditor.find(reference);
-    const changes = readPresetChanges(await bodyOf(context), reference.slug);
+    const changes = readPresetChanges(context.body, reference.slug);
     return context.json(presetObject(await presetEditor.change(reference, changes)));
   },
 });

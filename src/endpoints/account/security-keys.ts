@@ -3,10 +3,12 @@ import type { LlmKey } from "../../account/keys/llm-key.ts";
 import { managementKeyStatus, type ManagementKey } from "../../account/keys/management-key.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { dayMs, isoOrNull } from "../../platform/lib/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
+import { shownEndpoints } from "./llm-key-object.ts";
 import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy-fields.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
@@ -37,7 +39,12 @@ const isIdle = (createdAtMs: number, { lastUsedAtMs, nowMs }: Facts): boolean =>
 const foundOf = (found: Record<(typeof findings)[number], boolean>): CredentialObject["findings"] =>
   findings.filter((name) => found[name]);
 
-function llmCredential(key: LlmKey, facts: Facts & { privacy: CredentialObject["privacy"] }): CredentialObject {
+interface LlmFacts extends Facts {
+  privacy: CredentialObject["privacy"];
+  endpointPaths: EndpointPaths;
+}
+
+function llmCredential(key: LlmKey, facts: LlmFacts): CredentialObject {
   const expired = key.expiresAtMs !== null && key.expiresAtMs <= facts.nowMs;
   return {
     id: key.id, object: "credential", kind: "llm", name: key.name, label: key.label, hash: key.hash,
@@ -45,7 +52,7 @@ function llmCredential(key: LlmKey, facts: Facts & { privacy: CredentialObject["
     created_at: new Date(key.createdAtMs).toISOString(), expires_at: isoOrNull(key.expiresAtMs),
     last_used_at: isoOrNull(facts.lastUsedAtMs), scopes: null,
     allowed_models: key.allowedModels && [...key.allowedModels],
-    allowed_endpoints: key.allowedEndpoints && [...key.allowedEndpoints],
+    allowed_endpoints: shownEndpoints(key.allowedEndpoints, facts.endpointPaths),
     privacy: facts.privacy,
     findings: foundOf({
       no_expiry: key.expiresAtMs === null, unused: isIdle(key.createdAtMs, facts), no_spending_limit: key.limitNanoUsd === null,
@@ -74,7 +81,7 @@ export const listCredentials = defineEndpoint<Dependencies>({
   description: `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: `
     + `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
   response: z.object({ object: z.literal("list"), data: z.array(credentialSchema) }),
-  async handle(context, { llmKeys, managementKeys, directory, security, clock }) {
+  async handle(context, { llmKeys, managementKeys, directory, security, clock, endpointPaths }) {
     const { id } = workspaceOf(context);
     const nowMs = clock.nowMs();
     const [llm, management] = await Promise.all([
@@ -82,7 +89,7 @@ export const listCredentials = defineEndpoint<Dependencies>({
     ]);
     const factsOf = (keyId: string): Facts => ({ nowMs, lastUsedAtMs: directory.uses.lastUsedAtMs(keyId) });
     const data = [
-      ...llm.map((key) => llmCredential(key, { ...factsOf(key.id), privacy: privacyObject(security.privacy.of(key.id)) })),
+      ...llm.map((key) => llmCredential(key, { ...factsOf(key.id), privacy: privacyObject(security.privacy.of(key.id)), endpointPaths })),
       ...management.filter(({ revokedAtMs }) => revokedAtMs === null).map((key) => managementCredential(key, factsOf(key.id))),
     ];
     return context.json({ object: "list", data: data.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)) });

@@ -50,7 +50,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     ocr: { model: file.ocr?.model },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({ members, quality: quality ?? [] })),
     plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour, monthly_credits }) => ({
-      perMinute: per_minute, fiveHour: five_hour,
+      fiveHour: five_hour, ...(per_minute === undefined ? {} : { perMinute: per_minute }),
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },

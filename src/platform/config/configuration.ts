@@ -52,7 +52,8 @@ export interface Configuration<Provider> {
   }>>;
   /** Overrides of the contract's tiers. */
   readonly plans: Readonly<Partial<Record<ConfiguredPlanId, {
-    readonly perMinute: number;
+    /** Absent where the contract's tier holds. */
+    readonly perMinute?: number;
     readonly fiveHour: number | undefined;
     /** Absent where the plan comes with none. */
     readonly monthlyCreditsNanoUsd?: bigint;

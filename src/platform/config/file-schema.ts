@@ -48,7 +48,9 @@ const creditsUsd = z.preprocess(
   numberFromText, z.number().min(0, "expected an amount of USD").max(1_000_000, "expected at most 1000000 USD"),
 );
 
-const planSchema = z.strictObject({ per_minute: requests, five_hour: requests.optional(), monthly_credits: creditsUsd.optional() });
+const planSchema = z.strictObject({
+  per_minute: requests.optional(), five_hour: requests.optional(), monthly_credits: creditsUsd.optional(),
+}).refine((plan) => Object.keys(plan).length > 0, "expected per_minute, five_hour or monthly_credits");
 
 const oidcSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "expected a slug: lower-case letters, digits and dashes, no dash first")

@@ -160,7 +160,10 @@ describe("what is wrong with the file is said with its line", () => {
     ["a wrong type", "retention:\n  generations_days: soon\n", 'switchyard.yaml:2 retention.generations_days: expected an integer from 1 to 36500, got "soon"'],
     ["a list where a map belongs", "server: [1]\n", "switchyard.yaml:1 server: expected a map, got a list"],
     ["a map where a list belongs", "providers:\n  acme: {}\n", "switchyard.yaml:1 providers: expected a list, got a map"],
-    ["a missing key", "plans:\n  free: {}\n", "switchyard.yaml:2 plans.free.per_minute: is required"],
+    [
+      "a plan that changes nothing", "plans:\n  free: {}\n",
+      "switchyard.yaml:2 plans.free: expected per_minute, five_hour or monthly_credits, got a map",
+    ],
     ["a choice that is none", "disconnect: stop\n", 'switchyard.yaml:1 disconnect: expected "abort", "drain", got "stop"'],
     ["a union that nothing resembles", "sandbox: { enabled: 7 }\n", 'switchyard.yaml:1 sandbox.enabled: expected "auto" or true or false, got 7'],
     ["a union of which one alternative is meant", "providers:\n  - id: a\n    dialect: { chat: 3 }\n", "switchyard.yaml:3 providers[0].dialect.chat: expected text, got 3"],
@@ -261,6 +264,11 @@ describe("what is wrong with the environment is said with its variable", () => {
     const error = await problemsOf({ environment: { PORT: "x", LOG_LEVEL: "y" }, yaml: "disconnect: 1\nzebra: 2\n" });
     expect(error.problems.map(({ key }) => key)).toEqual(["PORT", "LOG_LEVEL", "disconnect", "zebra"]);
   });
+});
+
+test("a plan may come with credits and keep its contract's tier", async () => {
+  const { plans } = await load({ yaml: "plans: { pro: { monthly_credits: 20 } }\n" });
+  expect(plans).toEqual({ pro: { fiveHour: undefined, monthlyCreditsNanoUsd: 20_000_000_000n } });
 });
 
 test("the example in the root is valid", async () => {

@@ -24,15 +24,15 @@ const ask = (path: string, key: string): Promise<Response> =>
   gateway.get(path, { authorization: `Bearer ${key}` });
 
 test.each([
-  ["/api/v1/credits", "/credits"],
-  ["/v1/credits", "/credits"],
-  ["/credits", "/credits"],
-  ["/api/v1/credits/", "/credits"],
-  ["/generation/:id", "/generation/gen_none"],
-  ["/api/v1/generation/{id}", "/generation/gen_none"],
-  ["/v1/generation/{generation_id}", "/generation/gen_none"],
-  ["/models/{owner}/{model}", "/models/acme/large"],
-])("a key that lists %s may call %s, and nothing that it does not list", async (listed, path) => {
+  ["/api/v1/credits", "/credits", "/api/v1/credits"],
+  ["/v1/credits", "/credits", "/api/v1/credits"],
+  ["/credits", "/credits", "/api/v1/credits"],
+  ["/api/v1/credits/", "/credits", "/api/v1/credits"],
+  ["/generation/:id", "/generation/gen_none", "/api/v1/generation/{id}"],
+  ["/api/v1/generation/{id}", "/generation/gen_none", "/api/v1/generation/{id}"],
+  ["/v1/generation/{generation_id}", "/generation/gen_none", "/api/v1/generation/{id}"],
+  ["/models/{owner}/{model}", "/models/acme/large", "/api/v1/models/{owner}/{model}"],
+])("a key that lists %s may call %s, and nothing that it does not list", async (listed, path, shown) => {
   const key = await keyFor([listed]);
   expect([200, 404]).toContain((await ask(path, key)).status);
   const refused = await errorOf(await ask("/generation?id=gen_none", key));
@@ -41,7 +41,7 @@ test.each([
     code: "insufficient_scope",
     type: "permission_error",
   });
-  expect(refused.metadata).toMatchObject({ allowed_endpoints: [listed] });
+  expect(refused.metadata).toMatchObject({ allowed_endpoints: [shown] });
 });
 
 test.each([[null], [[]]])("a key made with the list %p may call everything", async (list) => {

@@ -47,7 +47,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     const expiry = "2031-01-31T00:00:00.000Z";
     const bounds = {
       limit: 5, limit_reset: "weekly", rate_limit: 30, tpm: 1_000, expires_at: expiry,
-      allowed_models: ["acme/large"], allowed_endpoints: ["/key/children", "/chat/completions"],
+      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
     };
     const parent = await make(bounds);
     const response = await ask(parent);
@@ -63,7 +63,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     const parent = await make({ limit: 5, rate_limit: 30, tpm: 1_000, expires_at: "2031-01-31T00:00:00Z" });
     const less = {
       limit: 1, limit_reset: "daily", rate_limit: 10, tpm: 10, expires_at: "2030-01-31T00:00:00.000Z",
-      allowed_models: ["acme/large"], allowed_endpoints: ["/chat/completions"],
+      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/chat/completions"],
     };
     expect(at(await (await ask(parent, less)).json(), "data")).toMatchObject(less);
   });
@@ -82,7 +82,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
   ])("%j goes beyond its parent, or is wrong, and is refused by name", async (fields, param) => {
     const parent = await make({
       limit: 5, rate_limit: 30, tpm: 1_000, expires_at: "2031-01-31T00:00:00Z",
-      allowed_models: ["acme/large"], allowed_endpoints: ["/key/children", "/chat/completions"],
+      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
     });
     expect(await errorOf(await ask(parent, fields))).toMatchObject({ status: 400, code: "bad_request", param });
   });

@@ -88,8 +88,9 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     [{ limit_reset: "hourly" }, "limit_reset"],
     [{ rate_limit: 0 }, "rate_limit"],
     [{ expires_at: "soon" }, "expires_at"],
-    [{ name: "ok", allowed_models: [] }, "allowed_models"],
-    [{ tpm: 5 }, "tpm"],
+    [{ name: "ok", allowed_models: [""] }, "allowed_models[0]"],
+    [{ name: "ok", allowed_endpoints: ["/nowhere"] }, "allowed_endpoints[0]"],
+    [{ tpm: 0 }, "tpm"],
     [{ hash: "f" }, "hash"],
     [{ nonsense: 1 }, "nonsense"],
   ])("PATCH refuses %j by name and changes nothing", async (fields, param) => {

@@ -71,7 +71,7 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
   test("give keys that people make the inference endpoints, and those that management keys make everything", async () => {
     const { owner } = peopled;
     const made = await owner.json("POST", "/keys", { name: "by hand" });
-    expect(listAt(made, "data.allowed_endpoints")).toContain("/chat/completions");
+    expect(listAt(made, "data.allowed_endpoints")).toContain("/api/v1/chat/completions");
     const gateway = peopled.gateway();
     const secret = { authorization: `Bearer ${textAt(made, "key")}` };
     expect((await gateway.get("/credits", secret)).status).toBe(403);
