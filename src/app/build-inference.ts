@@ -42,6 +42,7 @@ export function buildInference(
     clock,
     upstream,
     health: new HealthWindows(clock, parts.insights.stateOf),
+    unsettled: parts.insights.unsettled,
     observer: withInsights(observeInference(parts), parts.insights),
     random: parts.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),

@@ -28,6 +28,7 @@ export function buildInsights(
     database, commits: storage.commits, kind: storage.kind, clock, version: settings.version,
     probePostgres: storage.kind === "postgres" ? () => storage.isHealthy() : undefined,
     onError: (error, message) => logger.error({ err: error }, message),
+    onExcess: ({ workspaceId, requests }) => logger.warn({ workspace: workspaceId, requests }, "failed requests counted without a record"),
     ports: {
       smoke,
       budgets: budgetsOf(settings),
@@ -79,8 +80,8 @@ export function withInsights(observer: InferenceObserver, { recorder }: Insights
     },
     failed(request) {
       observer.failed(request);
-      const { error, workspaceId, keyId, attempts } = request;
-      if (!settledCodes.has(error.code)) recorder.failed({ workspaceId, keyId, attempts, ownFault: error.fault === "gateway" });
+      const { error, attempts } = request;
+      if (!settledCodes.has(error.code)) recorder.failed({ attempts, ownFault: error.fault === "gateway" });
     },
   };
 }

@@ -160,5 +160,6 @@ export const openSessionPlaces = (shared: Shared | undefined): SharedPlaces | un
 /** The cache of embeddings: shared where there is a server for it. */
 export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): AnswerCache {
   if (shared === undefined) return openAnswerCache(clock);
-  return openAnswerCache(clock, new SharedValues<KeptAnswer>({ shared: shared.state, name: "embeddings", bytesMax: sharedAnswerBytesMax }));
+  const values = { shared: shared.state, name: "embedding-answers", bytesMax: sharedAnswerBytesMax };
+  return openAnswerCache(clock, new SharedValues<KeptAnswer>(values));
 }

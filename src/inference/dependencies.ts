@@ -1,4 +1,5 @@
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
+import type { GenerationRecord } from "../insights/generation-record.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import type { Privacy } from "../account/security/privacy.ts";
@@ -28,6 +29,8 @@ export interface InferenceDependencies {
   upstream: UpstreamClient;
   health: HealthWindows;
   observer: InferenceObserver;
+  /** Takes the records of requests that are not settled: failed ones and those answered from a cache. */
+  unsettled: { write(record: GenerationRecord): void };
   clock: Clock;
   random(): number;
   keepAlive: KeepAliveTicker;

@@ -17,6 +17,7 @@ import { meteredOf } from "./metered-of.ts";
 import { openStream } from "./open-stream.ts";
 import { prepare } from "./prepare-execution.ts";
 import type { Candidate } from "./routing/candidate.ts";
+import { recordFailed } from "./record-unsettled.ts";
 import { routingTrail } from "./routing-trail.ts";
 import { settle, type Settled, type Settlement } from "./settle.ts";
 import { withoutCredential } from "./without-credential.ts";
@@ -46,7 +47,8 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
   } catch (error) {
     reportFailure(execution, error);
     // A whole answer has settled its hold by then and a stream settles it later; what is left was never charged.
-    deps.ledger.void(call.generationId);
+    const isUnsettled = deps.ledger.void(call.generationId) === "ok";
+    if (isUnsettled && error instanceof GatewayError) recordFailed(execution, error);
     deps.providerKeys.release(call.generationId);
     throw error;
   }

@@ -5,7 +5,8 @@ import type { InferenceDependencies } from "./dependencies.ts";
 import type { Execution } from "./execution.ts";
 import { holdCeiling, isFree, ownKeyCeiling } from "./hold-ceiling.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import { modelFor, planCall, sessionOf } from "./plan-call.ts";
+import { modelFor, sessionOf } from "./plan-call.ts";
+import { planOrRecord } from "./record-unsettled.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { Lifeline } from "./upstream/lifeline.ts";
 
@@ -22,7 +23,7 @@ export function prepare(deps: InferenceDependencies, call: InferenceCall): Execu
 }
 
 function planned(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
-  const plan = planCall(deps, call);
+  const plan = planOrRecord(deps, call);
   const execution: Execution = {
     deps, call, ...plan, failed: [], heldBack: [], unsayable: [],
     lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),

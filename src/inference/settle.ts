@@ -10,7 +10,7 @@ import type { Loss } from "./canonical/loss.ts";
 import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { isFree } from "./hold-ceiling.ts";
-import type { InferenceCall } from "./inference-call.ts";
+import type { CallOrigin, InferenceCall } from "./inference-call.ts";
 import type { RequestTiming } from "./observer.ts";
 import type { Candidate } from "./routing/candidate.ts";
 
@@ -195,11 +195,16 @@ function detailOf(
   if (posted.uncollectedNano > 0n) detail.uncollectedNanoUsd = String(posted.uncollectedNano);
   if (routing !== undefined) detail.routing = routing;
   if (losses.length > 0) detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
+  noteOrigin(detail, call);
+  return detail;
+}
+
+/** Notes where a request came from, as far as its caller told. */
+export function noteOrigin(detail: GenerationDetail, call: CallOrigin & Pick<InferenceCall, "body">): void {
   if (call.origin !== undefined) detail.origin = call.origin;
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
   if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
   if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
   const { trace } = call.body;
   if (trace !== undefined) detail.trace = trace;
-  return detail;
 }

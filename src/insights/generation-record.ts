@@ -25,10 +25,12 @@ export interface GenerationRecord {
   surface: string;
   requestedModel: string;
   model: string;
+  /** The provider that served or was tried last; empty where none was asked. */
   provider: string;
   upstreamModel: string;
   upstreamId: string | null;
-  status: "completed" | "cut" | "cancelled";
+  /** `cached` is answered without asking a provider, `failed` by no provider; neither costs anything. */
+  status: "completed" | "cut" | "cancelled" | "cached" | "failed";
   finishReason: string | null;
   streamed: boolean;
   promptTokens: number;
@@ -65,9 +67,11 @@ export interface GenerationDetail {
   sessionId?: string;
   traceParent?: string;
   trace?: unknown;
+  /** What a failed request was answered with; never its message, which may repeat the prompt. */
+  error?: { code: string; status: number };
 }
 
-/** Generation records, one a settled request. */
+/** Generation records, one a request that was served, failed or cancelled. */
 export const generationInsert: InsertStatement = {
   name: "generation",
   table: "generations",

@@ -17,6 +17,7 @@ import { Traffic } from "./health/traffic.ts";
 import { NetworkStatistics, type DescribeModel } from "./network-statistics.ts";
 import { NetworkStore } from "./network-store.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
+import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 import { UsageStore } from "./usage-store.ts";
 
@@ -51,6 +52,8 @@ export interface Insights {
   health: HealthMonitor;
   /** To be told of every attempt, settlement and failure. */
   recorder: HealthRecorder;
+  /** Writes the records of requests that were not charged. */
+  unsettled: UnsettledRecords;
   /** To be told of the service's own jobs. */
   jobs: JobRegistry;
   /** The gravest reason to treat a provider otherwise than others; undefined for a healthy one. For routing. */
@@ -72,6 +75,7 @@ export async function openInsights(options: {
   ports: InsightPorts;
   probePostgres: (() => Promise<boolean>) | undefined;
   onError(error: unknown, message: string): void;
+  onExcess(excess: UnrecordedRequests): void;
 }): Promise<Insights> {
   const { database, commits, clock, ports, onError } = options;
   const jobs = new JobRegistry(clock);
@@ -86,15 +90,17 @@ export async function openInsights(options: {
   const spent = ports.budgets.size === 0 ? new Map<string, bigint>() : await store.spendOf(Math.floor(clock.nowMs() / dayMs));
   const budgets = new ProviderBudgets({ clock, limits: ports.budgets, spent, onSignal });
   const smoke = await SmokeTests.open({ store: new SmokeStore(database.withTables()), clock, port: ports.smoke, onSignal });
-  const recorder = new HealthRecorder({
-    traffic, states, budgets, commits, clock, onError: (error) => onError(error, "a failed request could not be counted"),
+  const recorder = new HealthRecorder({ traffic, states, budgets });
+  const unsettled = new UnsettledRecords({
+    commits, clock, onExcess: options.onExcess,
+    onError: (error) => onError(error, "the record of a failed or cached request could not be written"),
   });
   const health = new HealthMonitor({ ...options, ...ports, traffic, states, budgets, smoke, jobs, events });
   return {
     usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
     sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
-    network, health, recorder, jobs,
+    network, health, recorder, unsettled, jobs,
     stateOf: (providerId) => states.stateOf(providerId),
     ...upkeep({ network, health, jobs, onError }),
   };

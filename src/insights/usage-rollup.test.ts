@@ -9,7 +9,7 @@ import {
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs, hourMs } from "../platform/lib/clock.ts";
 import type { GenerationRecord } from "./generation-record.ts";
-import { failureAdds, usageAdds } from "./usage-rollup.ts";
+import { usageAdds } from "./usage-rollup.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-rollup-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -118,8 +118,13 @@ test("a failed request counts under what was tried last, each try under its own 
     attemptOf({ provider: "first", outcome: "failed", reason: "timeout", status: null }),
     attemptOf({ provider: "second", outcome: "failed", reason: "credential_error", status: 401 }),
   ];
-  const adds = failureAdds({ workspaceId: "ws", keyId: "key", attempts }, 25 * hourMs);
-  expect(adds.map(({ statement, key, sums }) => `${statement.name} ${key.join(" ")}: ${sums.join(" ")}`)).toEqual([
+  const failed = recordOf({
+    createdAtMs: 25 * hourMs, workspaceId: "ws", keyId: "key", provider: "second", status: "failed", promptTokens: 0, completionTokens: 0,
+    costNanoUsd: 0n, attempts,
+  });
+  const wordsOf = (record: GenerationRecord): string[] =>
+    usageAdds(record).map(({ statement, key, sums }) => `${statement.name} ${key.join(" ")}: ${sums.join(" ")}`);
+  expect(wordsOf(failed)).toEqual([
     "usage-hour ws 25 key acme/large second: 1 1 0 0 0 0 0",
     "usage-day ws 1 key acme/large second: 1 1 0 0 0 0 0",
     "usage-key-day ws 1 key acme/large: 1 1 0 0 0 0 0",
@@ -127,7 +132,11 @@ test("a failed request counts under what was tried last, each try under its own 
     "network-day 1 acme/large second: 1 1 0 0 0 0 0 1 0",
     "network-day 1 acme/large first: 0 0 0 0 0 0 0 1 1",
   ]);
-  expect(failureAdds({ workspaceId: "ws", keyId: "key", attempts: [] }, 0)).toEqual([]);
+  expect(wordsOf({ ...failed, provider: "", attempts: [] })).toEqual([
+    "usage-hour ws 25 key acme/large : 1 1 0 0 0 0 0",
+    "usage-day ws 1 key acme/large : 1 1 0 0 0 0 0",
+    "usage-key-day ws 1 key acme/large: 1 1 0 0 0 0 0",
+  ]);
 });
 
 test("a client that left is neither an attempt nor a failure", () => {

@@ -5,7 +5,7 @@ import type { AttemptRecord, GenerationRecord } from "./generation-record.ts";
 
 /** Sums of requests over one bucket of time. Reasoning tokens are part of the completion, cached ones of the prompt. */
 export interface UsageSums {
-  /** Requests that reached a provider. */
+  /** Requests that have a generation record. */
   requests: number;
   /** Those of them that ended without a whole answer; a client that left is none. */
   errors: number;
@@ -23,7 +23,7 @@ interface UsageRow extends UsageSums {
   cost_nano: number | bigint;
 }
 
-/** Counters that grow with each settlement; hours and days are counted from the epoch, in UTC. */
+/** Counters that grow with each record; hours and days are counted from the epoch, in UTC. */
 export interface UsageTables {
   usage_hours: UsageRow & { hour: number };
   usage_days: UsageRow & { day: number };
@@ -61,64 +61,33 @@ const networkDayAdd: AddStatement = {
   name: "network-day", table: "network_days", keyColumns: ["day", "model", "provider"], sumColumns: [...sumColumns, "attempts", "failures"],
 };
 
-/** Every counter that a settlement makes grow. */
+/** Every counter that a record makes grow. */
 export const usageAddStatements: readonly AddStatement[] = [usageHourAdd, usageDayAdd, usageKeyDayAdd, networkHourAdd, networkDayAdd];
 
 type Adds = CommitUnit["adds"][number][];
 
-interface CountedRequest {
-  atMs: number;
-  workspaceId: string;
-  keyId: string;
-  model: string;
-  provider: string;
-  /** As `sumColumns` has them. */
-  sums: number[];
-  tokens: number;
-  attempts: readonly AttemptRecord[];
-}
-
-/** The counters of a settled request, to be committed together with its record so that they grow exactly once. */
+/** The counters of a request, to be committed together with its record so that they grow exactly once. */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const { usage } = record.detail;
-  const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens } = record;
-  return addsOf({
-    workspaceId, keyId, model, provider, attempts,
-    atMs: record.createdAtMs,
-    sums: [
-      1, record.status === "cut" ? 1 : 0, promptTokens, completionTokens,
-      usage["cacheReadTokens"] ?? 0, usage["reasoningTokens"] ?? 0, Number(record.costNanoUsd),
-    ],
-    tokens: promptTokens + completionTokens,
-  });
-}
-
-/** A request that no provider answered: nothing was settled, but it is counted. */
-export interface FailedRequest {
-  workspaceId: string;
-  keyId: string;
-  attempts: readonly AttemptRecord[];
-}
-
-/** The counters of a failed request, under what was tried last; none where nothing was tried. */
-export function failureAdds({ attempts, ...request }: FailedRequest, atMs: number): CommitUnit["adds"] {
-  const last = attempts.at(-1);
-  if (last === undefined) return [];
-  return addsOf({ ...request, attempts, atMs, model: last.model, provider: last.provider, sums: [1, 1, 0, 0, 0, 0, 0], tokens: 0 });
-}
-
-function addsOf({ atMs, workspaceId, keyId, model, provider, sums, tokens, attempts }: CountedRequest): Adds {
-  const hour = Math.floor(atMs / hourMs);
-  const day = Math.floor(atMs / dayMs);
-  const last = attempts.at(-1);
-  const own = last === undefined ? [0, 0] : triesOf(last);
+  const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens, status } = record;
+  const hour = Math.floor(record.createdAtMs / hourMs);
+  const day = Math.floor(record.createdAtMs / dayMs);
+  const sums = [
+    1, status === "cut" || status === "failed" ? 1 : 0, promptTokens, completionTokens,
+    usage["cacheReadTokens"] ?? 0, usage["reasoningTokens"] ?? 0, Number(record.costNanoUsd),
+  ];
   const adds: Adds = [
     { statement: usageHourAdd, key: [workspaceId, hour, keyId, model, provider], sums },
     { statement: usageDayAdd, key: [workspaceId, day, keyId, model, provider], sums },
     { statement: usageKeyDayAdd, key: [workspaceId, day, keyId, model], sums },
-    { statement: networkHourAdd, key: [hour], sums: [1, tokens] },
-    { statement: networkDayAdd, key: [day, model, provider], sums: [...sums, ...own] },
   ];
+  // The figures of the whole service are those of its providers: what reached none, or was cached, is no part of them.
+  const last = attempts.at(-1);
+  if (last === undefined) return adds;
+  adds.push(
+    { statement: networkHourAdd, key: [hour], sums: [1, promptTokens + completionTokens] },
+    { statement: networkDayAdd, key: [day, model, provider], sums: [...sums, ...triesOf(last)] },
+  );
   if (attempts.length > 1) for (const attempt of attempts.slice(0, -1)) {
     const none = sums.map(() => 0);
     adds.push({ statement: networkDayAdd, key: [day, attempt.model, attempt.provider], sums: [...none, ...triesOf(attempt)] });

@@ -85,7 +85,8 @@ export async function simulateGateway(
     throw error;
   };
   const insights = await openInsights({
-    database, commits: forgetfulCommits, clock, kind: "sqlite", version: "simulated", probePostgres: undefined, onError,
+    database, commits: forgetfulCommits, clock,
+    kind: "sqlite", version: "simulated", probePostgres: undefined, onError, onExcess: () => undefined,
     ports: {
       describeModel: () => undefined, isPublic: () => true, routed: () => [], smoke: smokePort(() => deps), budgets: new Map(),
     },
@@ -96,7 +97,8 @@ export async function simulateGateway(
   }, insights);
   const deps = {
     ...planDependencies(catalog, { clock, random, health: new HealthWindows(clock, insights.stateOf) }),
-    clock, upstream, observer, targetOf: createTargetLookup({ clock, upstream }), disconnect: "abort", chargesStall: () => false,
+    clock, upstream, observer, unsettled: insights.unsettled,
+    targetOf: createTargetLookup({ clock, upstream }), disconnect: "abort", chargesStall: () => false,
     ledger: new Ledger({ book, commits: forgetfulCommits, clock }),
     providerKeys: { concern: () => false, release: () => undefined } as unknown as InferenceDependencies["providerKeys"],
     callSignatures: { of: () => undefined } as unknown as InferenceDependencies["callSignatures"],

@@ -1,6 +1,8 @@
 import type { RequestContext } from "../../http/request-context.ts";
 import { Reply } from "../../http/server/reply.ts";
+import { checkTrace } from "../../inference/check-trace.ts";
 import { execute } from "../../inference/execute.ts";
+import { recordCached } from "../../inference/record-unsettled.ts";
 import { modelFor } from "../../inference/plan-call.ts";
 import type { Fields } from "../../inference/surfaces/read-fields.ts";
 import type { KeptAnswer } from "../../inference/surfaces/embeddings/answer-cache.ts";
@@ -13,7 +15,7 @@ import { assert } from "../../platform/lib/assert.ts";
 import { lowerBrandHeader } from "../../platform/lib/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { wholeResponse, wholeText } from "./answer-call.ts";
-import { callOrigin } from "./call-origin.ts";
+import { callOrigin, originOf } from "./call-origin.ts";
 import { rateClassOf } from "./rate-class.ts";
 import { readSurfaceBody } from "./read-surface-body.ts";
 
@@ -41,6 +43,7 @@ export async function answerEmbeddings(
   const { counters, inference, embeddingCache: cache } = dependencies;
   const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
   const request = read(body);
+  checkTrace(body["trace"]);
   const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
   const policy = readCachePolicy(context.request.headers);
   const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
@@ -62,5 +65,9 @@ export async function answerEmbeddings(
     own = response;
     return keptAnswerOf(served);
   } });
-  return own === undefined ? withStatus(keptResponse(context, answer), "HIT") : withStatus(own, "MISS");
+  if (own !== undefined) return withStatus(own, "MISS");
+  const call = { ...originOf(context, { idPrefix, body, caller }), recordedAs: "embeddings", body };
+  const { model: servedModel, provider, upstreamModel } = answer;
+  recordCached(inference, { call, requestedModel: model.id, model: servedModel, provider, upstreamModel });
+  return withStatus(keptResponse(context, answer), "HIT");
 }

@@ -46,9 +46,10 @@ export function callOrigin(
   return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
 }
 
-function originOf(
+/** Where a request comes from whose tokens are not counted, since no provider is asked. */
+export function originOf(
   { request, traceId, startedMs }: RequestContext,
-  { idPrefix, body, caller, tokensUsed }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed: TokensUsed | undefined },
+  { idPrefix, body, caller, tokensUsed }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed?: TokensUsed | undefined },
 ): CallOrigin {
   const { headers } = request;
   return {

@@ -4,7 +4,7 @@ import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
 import { wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
-import { planCall } from "../../inference/plan-call.ts";
+import { planOrRecord } from "../../inference/record-unsettled.ts";
 import { queuedResponse, type ResponseOrigin, type StoredRequest } from "../../inference/stored-responses/stored-request.ts";
 import { editMembers } from "../../platform/lib/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -27,7 +27,7 @@ export async function queueResponse(context: RequestContext, { sent, call, reque
   sent: ChatCall; call: ChatCall; request: StoredRequest; origin: ResponseOrigin; dependencies: Dependencies;
 }): Promise<Answer> {
   const { inference, background, clock } = dependencies;
-  const { requestedModel } = planCall(inference, call);
+  const { requestedModel } = planOrRecord(inference, call);
   const record = responseRecord(
     { id: origin.id, model: requestedModel, createdAtSeconds: Math.floor(clock.nowMs() / 1000), output: [] },
     { requestBody: sent.body },

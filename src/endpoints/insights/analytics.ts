@@ -27,7 +27,8 @@ const workspaceOf = (context: RequestContext<undefined>): string => (context.cal
 const sumsObject = (line: UsageLine): Record<string, unknown> => ({
   model: line.model,
   key_id: line.key_id,
-  provider: line.provider,
+  // Empty where no provider was asked.
+  provider: line.provider === "" ? null : line.provider,
   requests: line.requests,
   errors: line.errors,
   tokens: line.prompt_tokens + line.completion_tokens,
@@ -100,8 +101,8 @@ const generationLine = (line: GenerationLine): Record<string, unknown> => ({
   surface: line.surface,
   model: line.model,
   requested_model: line.requestedModel,
-  provider_name: line.provider,
-  upstream_model: line.upstreamModel,
+  provider_name: line.provider || null,
+  upstream_model: line.upstreamModel || null,
   status: line.status,
   finish_reason: line.finishReason,
   streamed: line.streamed,

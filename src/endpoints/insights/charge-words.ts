@@ -28,11 +28,30 @@ const lineWords = ({ part, quantity, usd_per_million: price, amount_usd: amount 
     ? `The request itself cost $${amount}.`
     : `${quantity} ${partNames[part] ?? part} at $${price} per million made $${amount}.`);
 
-function servedWords({ requestedModel, model, provider, attempts, detail }: GenerationRecord): string[] {
-  const words = [`${requestedModel} was asked for, and ${model} at ${provider} served it.`];
-  for (const { outcome, reason, status, ...tried } of attempts) {
-    if (outcome === "failed") words.push(`Before that, ${tried.model} at ${tried.provider} failed (${reason ?? status ?? "no answer"}).`);
+/** The attempts that failed, a sentence each. */
+const failureWords = ({ attempts }: GenerationRecord, opening: string): string[] =>
+  attempts.filter(({ outcome }) => outcome === "failed").map(({ model, provider, reason, status }) =>
+    `${opening} ${model} at ${provider} failed (${reason ?? status ?? "no answer"}).`);
+
+/** What became of a request that was not charged; undefined for one that was settled. */
+function unsettledWords(record: GenerationRecord): string[] | undefined {
+  const { status, requestedModel, model, provider, detail } = record;
+  const free = "Nothing was charged.";
+  if (status === "cached") {
+    return [`${requestedModel} was asked for, and an answer of ${model} at ${provider} was found in the cache.`, free];
   }
+  if (status !== "failed") return undefined;
+  return [
+    `${requestedModel} was asked for, and no provider served it: the answer was ${detail.error?.code ?? "an error"}.`,
+    ...failureWords(record, "The attempt at"),
+    ...(detail.routing?.leftOut ?? []).map((left) => `Left out: ${left}.`),
+    free,
+  ];
+}
+
+function servedWords(record: GenerationRecord): string[] {
+  const { requestedModel, model, provider, detail } = record;
+  const words = [`${requestedModel} was asked for, and ${model} at ${provider} served it.`, ...failureWords(record, "Before that,")];
   const [order] = detail.routing?.order ?? [];
   if (order !== undefined) words.push(`It stood first in this order: ${detail.routing?.order.join("; ")}.`);
   return words;
@@ -62,6 +81,8 @@ function moneyWords({ detail, costNanoUsd }: GenerationRecord, { monthlyNano, to
 export function chargeWords(
   record: GenerationRecord, { lines, sources }: { lines: readonly ChargeLineObject[]; sources: ChargeSources },
 ): string[] {
+  const unsettled = unsettledWords(record);
+  if (unsettled !== undefined) return unsettled;
   const { priceVersion, credentialSource } = record.detail;
   const pricing = credentialSource !== undefined
     ? ["A provider key of the caller's own or of the pool paid the provider, so the service charges nothing."]

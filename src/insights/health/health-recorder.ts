@@ -1,8 +1,5 @@
-import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Clock } from "../../platform/lib/clock.ts";
 import { isOutage, outcomeOf } from "../attempt-outcome.ts";
 import type { AttemptRecord, GenerationRecord } from "../generation-record.ts";
-import { failureAdds, type FailedRequest } from "../usage-rollup.ts";
 import type { ProviderBudgets } from "./provider-budgets.ts";
 import type { ProviderStates } from "./provider-states.ts";
 import type { Traffic } from "./traffic.ts";
@@ -10,7 +7,7 @@ import type { Traffic } from "./traffic.ts";
 /** Notes for the health snapshot what inference reports; constant work, and never a wait. */
 export class HealthRecorder {
   private readonly options: {
-    traffic: Traffic; states: ProviderStates; budgets: ProviderBudgets; commits: CommitQueue; clock: Clock; onError(error: unknown): void;
+    traffic: Traffic; states: ProviderStates; budgets: ProviderBudgets;
   };
 
   constructor(options: HealthRecorder["options"]) {
@@ -32,12 +29,8 @@ export class HealthRecorder {
   }
 
   /** A request was not answered; `ownFault` where the gateway itself was the reason. */
-  failed(request: FailedRequest & { ownFault: boolean }): void {
-    const { traffic, commits, clock, onError } = this.options;
-    if (request.attempts.every(({ credentialSource }) => credentialSource === undefined)) {
-      traffic.failed({ outage: request.ownFault || request.attempts.some(isOutage) });
-    }
-    const adds = failureAdds(request, clock.nowMs());
-    if (adds.length > 0) commits.commit({ inserts: [], adds }).catch(onError);
+  failed({ attempts, ownFault }: { attempts: readonly AttemptRecord[]; ownFault: boolean }): void {
+    if (!attempts.every(({ credentialSource }) => credentialSource === undefined)) return;
+    this.options.traffic.failed({ outage: ownFault || attempts.some(isOutage) });
   }
 }

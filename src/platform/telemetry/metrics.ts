@@ -4,7 +4,7 @@ import { definitionsOf, newFamilies, type Families, type Gauges } from "./metric
 import { GaugeCell, type CounterCell, type HistogramCell } from "./series.ts";
 
 /** How an inference request, or one attempt at an upstream, ended. */
-export type Outcome = "completed" | "cut" | "cancelled" | "refused" | "failed";
+export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" | "failed";
 
 /** First digit of a status, as a label. */
 export type StatusClass = "1xx" | "2xx" | "3xx" | "4xx" | "5xx";

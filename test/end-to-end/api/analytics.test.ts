@@ -94,16 +94,17 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
       const body = await bodyOf(`/analytics/generations?limit=2${typeof cursor === "string" ? `&after=${cursor}` : ""}`);
       ids.push(...listAt(body, "data").map((row) => textAt(row, "id")));
       cursor = at(body, "next_cursor");
-      expect(at(body, "has_more")).toBe(ids.length < 4);
+      expect(at(body, "has_more")).toBe(ids.length < 5);
       if (cursor === null) break;
     }
-    expect(ids).toHaveLength(4);
+    expect(ids).toHaveLength(5);
     expect(ids).toEqual(ids.toSorted().reverse());
-    const [newest] = listAt(await bodyOf("/analytics/generations"), "data");
-    expect(newest).toMatchObject({ model: "acme/one", provider_name: "one", status: "completed", tokens_prompt: 100, total_cost: cost });
+    const [newest, last] = listAt(await bodyOf("/analytics/generations"), "data");
+    expect(newest).toMatchObject({ model: "acme/two", provider_name: "two", status: "failed", tokens_prompt: 0, total_cost: 0 });
+    expect(last).toMatchObject({ model: "acme/one", provider_name: "one", status: "completed", tokens_prompt: 100, total_cost: cost });
     const hourAgo = new Date(Date.now() - hourMs).toISOString();
     expect(listAt(await bodyOf(`/analytics/generations?to=${hourAgo}`), "data")).toEqual([]);
-    expect(listAt(await bodyOf(`/analytics/generations?from=${hourAgo}`), "data")).toHaveLength(4);
+    expect(listAt(await bodyOf(`/analytics/generations?from=${hourAgo}`), "data")).toHaveLength(5);
   });
 
   test.each(["/analytics/usage", "/analytics/activity", "/analytics/generations"])("%s shows another workspace nothing", async (path) => {

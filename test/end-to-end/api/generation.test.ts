@@ -189,9 +189,3 @@ test.each(["/generation", "/generation?id="])(
   },
 );
 
-test("a failed request has no record", async () => {
-  upstream.enqueue(json(chatError("no"), { status: 500 }), json(chatError("no"), { status: 500 }));
-  expect(await errorOf(await gateway.get(`/generation/${await serve()}`, as(here)))).toMatchObject({
-    status: 404,
-  });
-});

@@ -5,7 +5,7 @@ import { cacheKeyOf, readCachePolicy, type CacheScope } from "./cache-policy.ts"
 import { MemoryAnswerStore } from "./memory-answer-store.ts";
 import { readEmbeddingRequest } from "./embedding-request.ts";
 
-const answerOf = (tail: string): KeptAnswer => ({ tail, model: "m", upstreamModel: "u" });
+const answerOf = (tail: string): KeptAnswer => ({ tail, model: "m", provider: "p", upstreamModel: "u" });
 const storeOf = (bytesMax = 1_000_000) => {
   const clock = new FakeClock();
   return { clock, store: new MemoryAnswerStore({ clock, bytesMax }) };

@@ -3,6 +3,8 @@ export interface KeptAnswer {
   /** The body's text behind `{"id":"..."`. */
   tail: string;
   model: string;
+  /** The provider that made it. */
+  provider: string;
   upstreamModel: string;
 }
 

@@ -11,7 +11,7 @@ export function keptAnswerOf({ answer, candidate, metered, settled }: ServedWhol
     id: "", model: model.id, metered, chargedNano: 0n, free: showsNoCost({ settled, candidate }), fallback: undefined,
     metadataText: () => "{}",
   });
-  return { tail: text.slice(head("").length), model: model.id, upstreamModel: route.upstreamModel };
+  return { tail: text.slice(head("").length), model: model.id, provider: route.provider.id, upstreamModel: route.upstreamModel };
 }
 
 /** The body of a kept answer under another id. */

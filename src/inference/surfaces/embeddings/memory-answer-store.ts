@@ -11,8 +11,8 @@ interface Entry {
 }
 
 /** JSON of vectors is ASCII, which takes a byte a character. */
-const bytesOf = ({ tail, model, upstreamModel }: KeptAnswer): number =>
-  entryBytes + Buffer.byteLength(tail) + model.length + upstreamModel.length;
+const bytesOf = ({ tail, model, provider, upstreamModel }: KeptAnswer): number =>
+  entryBytes + Buffer.byteLength(tail) + model.length + provider.length + upstreamModel.length;
 
 /** Answers in memory, those that were asked for longest ago forgotten first. */
 export class MemoryAnswerStore implements AnswerStore {

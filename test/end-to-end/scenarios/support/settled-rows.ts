@@ -21,6 +21,7 @@ export async function settledRows({ app }: TestGateway): Promise<SettledRow[]> {
   const rows = await app.storage.database
     .selectFrom("generations")
     .selectAll()
+    .where("status", "not in", ["failed", "cached"])
     .orderBy("id")
     .execute();
   return rows.map((row) => ({

@@ -1,0 +1,53 @@
+import { minuteMs, type Clock } from "../platform/lib/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { generationRow, type GenerationRecord } from "./generation-record.ts";
+import { usageAdds } from "./usage-rollup.ts";
+
+/** Records of one workspace that are written in a minute: a client that repeats what fails at once must not fill the disk. */
+export const recordsPerMinuteMax = 3_000;
+
+/** Requests of a workspace that were counted in a minute and left no record. */
+export interface UnrecordedRequests {
+  workspaceId: string;
+  requests: number;
+}
+
+/**
+ * Writes the records of requests that have no settlement to be written with: failed ones and those answered from a
+ * cache. Never waits. Every one is counted; beyond `recordsPerMinuteMax` it leaves no record of its own. While the
+ * database takes no commits nothing is written, so that nothing piles up in memory.
+ */
+export class UnsettledRecords {
+  private readonly options: {
+    commits: CommitQueue; clock: Clock; onError(error: unknown): void; onExcess(excess: UnrecordedRequests): void;
+  };
+  private minute = 0;
+  private readonly countByWorkspace = new Map<string, number>();
+
+  constructor(options: UnsettledRecords["options"]) {
+    this.options = options;
+  }
+
+  write(record: GenerationRecord): void {
+    const { commits, onError } = this.options;
+    if (commits.stalled) return;
+    const inserts = this.hasRoom(record.workspaceId) ? [generationRow(record)] : [];
+    commits.commit({ inserts, adds: usageAdds(record) }).catch(onError);
+  }
+
+  private hasRoom(workspaceId: string): boolean {
+    const minute = Math.floor(this.options.clock.nowMs() / minuteMs);
+    if (minute !== this.minute) this.begin(minute);
+    const count = (this.countByWorkspace.get(workspaceId) ?? 0) + 1;
+    this.countByWorkspace.set(workspaceId, count);
+    return count <= recordsPerMinuteMax;
+  }
+
+  private begin(minute: number): void {
+    this.minute = minute;
+    for (const [workspaceId, count] of this.countByWorkspace) {
+      if (count > recordsPerMinuteMax) this.options.onExcess({ workspaceId, requests: count - recordsPerMinuteMax });
+    }
+    this.countByWorkspace.clear();
+  }
+}
