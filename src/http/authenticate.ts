@@ -1,5 +1,6 @@
-import { isLive, type Caller, type Credential } from "../account/keys/caller.ts";
+import { isLive, type Caller, type Credential, type LlmKeyCaller } from "../account/keys/caller.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { KeyConnection } from "../account/keys/llm-key.ts";
 import { coversScope } from "../account/keys/scopes.ts";
 import { sessionCookieOf } from "../account/people/session-cookie.ts";
 import { brand } from "../platform/lib/brand.ts";
@@ -37,6 +38,25 @@ function missingKey(headers: RequestHeaders, { session, managementScope }: Acces
     });
   }
   return new GatewayError("missing_api_key", "No API key was sent. Send one as `Authorization: Bearer <key>`.");
+}
+
+/**
+ * A connected app as a caller: what its person granted, and nothing else, opens an endpoint. Where an endpoint names a scope that
+ * one decides; inference needs `inference`. Throws `insufficient_scope`, and `unauthorized` where no connected app is accepted.
+ */
+function connectedCaller(credential: LlmKeyCaller, connection: KeyConnection, access: AccessRule): Caller {
+  const { managementScope, llmKey, ofItself, operator, session } = access;
+  if (ofItself || access.anonymous) return credential;
+  if (access.keyHeldDirectly || operator || (session && managementScope === undefined)) {
+    throw new GatewayError("insufficient_scope", "Connected apps may not use this endpoint. Use a key of your own, or sign in.");
+  }
+  const scope = managementScope ?? "inference";
+  if (!coversScope(connection.scopes, scope)) {
+    throw new GatewayError("insufficient_scope", `This app was not granted the scope ${scope}. Connect it again and grant it.`, {
+      metadata: { required_scope: scope, granted_scopes: [...connection.scopes] },
+    });
+  }
+  return llmKey ? credential : { kind: "connection", key: credential.key, connection, workspace: credential.workspace };
 }
 
 function assertAccepted(credential: Credential, access: AccessRule): void {
@@ -93,6 +113,12 @@ export function authenticate(options: {
   }
   const credential = options.directory.find(secret);
   if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
+  const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
+  if (credential.kind === "llm-key" && connection !== undefined) {
+    const caller = connectedCaller(credential, connection, access);
+    if (caller.kind === "llm-key") assertEndpointAllowed(credential, options.path);
+    return caller;
+  }
   assertAccepted(credential, access);
   if (!access.ofItself) assertEndpointAllowed(credential, options.endpoint);
   return credential;

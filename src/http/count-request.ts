@@ -28,7 +28,7 @@ function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedReques
   const windowOf = (id: string, perMinute: number | null = null): MinuteWindow =>
     ({ counter: rateClass === "account" ? `${id} account` : `${id} ${tier.id}`, tier: narrowedTier(tier, perMinute) });
   if (caller.kind === "session") return [windowOf(caller.user.id)];
-  if (caller.kind === "management-key") return [windowOf(caller.key.id)];
+  if (caller.kind === "management-key" || caller.kind === "connection") return [windowOf(caller.key.id)];
   const { key, parent } = caller;
   const own = windowOf(key.id, key.rateLimitPerMinute);
   return parent === undefined ? [own] : [own, windowOf(parent.id, parent.rateLimitPerMinute)];

@@ -10,11 +10,13 @@ export interface AccessRule {
   llmKey?: true;
   /** Management keys that hold this scope are accepted. */
   managementScope?: Scope;
+  /** Connected apps are refused: what they could do here would go beyond what was granted to them, such as making keys. */
+  keyHeldDirectly?: true;
   /** Sessions of people are accepted; where a scope is named, those whose role holds it. */
   session?: true;
   /** Of those, operators of the service alone: people in whichever workspace they are, keys of the first one. */
   operator?: true;
-  /** Tells a key of itself alone, so that no `allowed_endpoints` keeps it from asking. */
+  /** Tells a key about itself alone: neither `allowed_endpoints` nor the scopes of a connected app keep it from asking. */
   ofItself?: true;
   /** No credential is needed; a valid one that is accepted widens the answer, an invalid one is refused. */
   anonymous?: true;

@@ -130,7 +130,7 @@ function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, option
   if (!endpoint.anywhere) checkAddress(options.security.allowlist, context);
   if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
   const { caller } = context;
-  if (caller.kind === "llm-key" || caller.kind === "management-key") options.directory.uses.note(caller.key.id, options.clock.nowMs());
+  if (caller.kind !== "anonymous" && caller.kind !== "session") options.directory.uses.note(caller.key.id, options.clock.nowMs());
   if (endpoint.counting !== "at-door") return undefined;
   return countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
 }

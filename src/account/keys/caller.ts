@@ -1,6 +1,6 @@
 import type { SessionCaller } from "../people/session-caller.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
-import type { LlmKey } from "./llm-key.ts";
+import type { KeyConnection, LlmKey } from "./llm-key.ts";
 import { managementKeyStatus, type ManagementKey } from "./management-key.ts";
 import type { Scope } from "./scopes.ts";
 
@@ -15,25 +15,36 @@ export type Caller =
       parent?: LlmKey;
     }
   | { kind: "management-key"; key: ManagementKey; workspace: Workspace }
+  | { kind: "connection"; key: LlmKey; connection: KeyConnection; workspace: Workspace }
   | SessionCaller;
 
 export type LlmKeyCaller = Extract<Caller, { kind: "llm-key" }>;
 export type ManagementKeyCaller = Extract<Caller, { kind: "management-key" }>;
+/** A connected app that administers a workspace with the scopes that a person granted. */
+export type ConnectionCaller = Extract<Caller, { kind: "connection" }>;
 
-/** Whoever administers a workspace: an automation with its key, or somebody who signed in. */
-export type AccountCaller = ManagementKeyCaller | SessionCaller;
+/** A caller that administers a workspace: a management key, a connected app, or a person with a session. */
+export type AccountCaller = ManagementKeyCaller | ConnectionCaller | SessionCaller;
 
 /** The scopes that an administering caller holds. */
-export const scopesHeld = (caller: AccountCaller): readonly Scope[] => (caller.kind === "session" ? caller.scopes : caller.key.scopes);
+export function scopesHeld(caller: AccountCaller): readonly Scope[] {
+  if (caller.kind === "session") return caller.scopes;
+  return caller.kind === "connection" ? caller.connection.scopes : caller.key.scopes;
+}
 
-/** Who stands behind what an administering caller makes: the user, or the key. */
-export const creatorIdOf = (caller: AccountCaller): string => (caller.kind === "session" ? caller.user.id : caller.key.id);
+/** The creator of what an administering caller makes: the user, for a connected app the user who granted it, or the management key. */
+export function creatorIdOf(caller: AccountCaller): string {
+  if (caller.kind === "session") return caller.user.id;
+  return caller.kind === "connection" ? caller.key.creatorUserId : caller.key.id;
+}
 
 /** A credential that can be found by its secret. */
 export type Credential = LlmKeyCaller | ManagementKeyCaller;
 
-const isLiveKey = ({ disabled, expiresAtMs }: LlmKey, nowMs: number): boolean =>
-  !disabled && (expiresAtMs === null || expiresAtMs > nowMs);
+const isBefore = (endMs: number | null, nowMs: number): boolean => endMs === null || endMs > nowMs;
+
+const isLiveKey = ({ disabled, expiresAtMs, connection }: LlmKey, nowMs: number): boolean =>
+  !disabled && isBefore(expiresAtMs, nowMs) && isBefore(connection?.tokenExpiresAtMs ?? null, nowMs);
 
 /** Whether requests may be made with a credential at a wall time in milliseconds. A child ends with its parent. */
 export function isLive(credential: Credential, nowMs: number): boolean {

@@ -60,14 +60,18 @@ export class LlmKeyEditor {
     });
   }
 
-  /** Gives a key another secret; the old one is dead when this resolves. Throws `not_found`, and `conflict` for all but one at a time. */
-  rotate(reference: LlmKeyReference): Promise<{ secret: string; key: LlmKey }> {
-    const secret = newSecret(brand.llmKeyPrefix);
+  /**
+   * Gives a key another secret; the old one is dead when this resolves. `tokenExpiresAtMs` is the end of the secret of a connected
+   * app. Throws `not_found`, and `conflict` for all but one at a time.
+   */
+  rotate(reference: LlmKeyReference, tokenExpiresAtMs?: number): Promise<{ secret: string; key: LlmKey }> {
+    const prefix = this.find(reference).connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix;
+    const secret = newSecret(prefix);
     if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
     return this.write(reference, async ({ id, hash: current }) => {
       const { hash: oldHash } = reference;
       const key = current === oldHash ? await this.store.rotate(id, {
-        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, brand.llmKeyPrefix), nowMs: this.clock.nowMs(),
+        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, prefix), nowMs: this.clock.nowMs(), tokenExpiresAtMs,
       }) : undefined;
       if (key === undefined) throw rotatedMeanwhile();
       this.directory.putLlmKey(key);

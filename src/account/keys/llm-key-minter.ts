@@ -26,7 +26,9 @@ export class LlmKeyMinter {
   }
 
   /** Stores a new key and puts it in force. `secret` is given only where automation brings its own. */
-  async mint(wanted: NewLlmKey, secret = newSecret(brand.llmKeyPrefix)): Promise<{ secret: string; key: LlmKey }> {
+  async mint(
+    wanted: NewLlmKey, secret = newSecret(wanted.connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix),
+  ): Promise<{ secret: string; key: LlmKey }> {
     const nowMs = this.time.nextMs();
     const key: LlmKey = {
       createdAtMs: nowMs, updatedAtMs: null, expiresAtMs: null, disabled: false, limitNanoUsd: null, limitReset: null,
@@ -34,7 +36,7 @@ export class LlmKeyMinter {
       ...wanted,
       id: newId("key", nowMs),
       hash: this.hasher.hash(secret),
-      label: maskSecret(secret, brand.llmKeyPrefix),
+      label: maskSecret(secret, wanted.connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix),
     };
     await this.store.insert(key);
     this.directory.putLlmKey(key);

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { LimitReset, LlmKey, LlmKeyChanges } from "./llm-key.ts";
+import { isScope } from "./scopes.ts";
 
 interface LlmKeyRow {
   id: string;
@@ -21,6 +22,9 @@ interface LlmKeyRow {
   allowed_endpoints: string | null;
   creator_user_id: string;
   parent_key_id: string | null;
+  connection_id: string | null;
+  connection_scopes: string | null;
+  token_expires_at_ms: number | null;
 }
 
 export interface LlmKeyTables {
@@ -51,6 +55,9 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedEndpoints: textList(row.allowed_endpoints),
   creatorUserId: row.creator_user_id,
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
+  ...(row.connection_id === null ? {} : { connection: {
+    id: row.connection_id, scopes: (textList(row.connection_scopes) ?? []).filter(isScope), tokenExpiresAtMs: row.token_expires_at_ms,
+  } }),
 });
 
 /** Columns of the fields that are changed; what is not named stays as it stands, whoever wrote it last. */
@@ -66,6 +73,16 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.allowedEndpoints === undefined ? {} : { allowed_endpoints: listText(changes.allowedEndpoints) }),
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
 });
+
+/** Another secret for a key, in place of the one with `oldHash`. */
+export interface NewSecret {
+  oldHash: string;
+  hash: string;
+  label: string;
+  nowMs: number;
+  /** End of the secret as an access token; absent leaves it as it is. */
+  tokenExpiresAtMs?: number | undefined;
+}
 
 /** LLM keys at rest. Deleted keys stay as rows, so that old charges can still be explained. */
 export class LlmKeyStore {
@@ -137,6 +154,9 @@ export class LlmKeyStore {
       allowed_endpoints: listText(key.allowedEndpoints),
       creator_user_id: key.creatorUserId,
       parent_key_id: key.parentKeyId ?? null,
+      connection_id: key.connection?.id ?? null,
+      connection_scopes: listText(key.connection?.scopes ?? null),
+      token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
     }).execute();
   }
 
@@ -155,10 +175,9 @@ export class LlmKeyStore {
   }
 
   /** Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted. */
-  async rotate(
-    id: string, { oldHash, hash, label, nowMs }: { oldHash: string; hash: string; label: string; nowMs: number },
-  ): Promise<LlmKey | undefined> {
-    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs })
+  async rotate(id: string, { oldHash, hash, label, nowMs, tokenExpiresAtMs }: NewSecret): Promise<LlmKey | undefined> {
+    const expiry = tokenExpiresAtMs === undefined ? {} : { token_expires_at_ms: tokenExpiresAtMs };
+    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs, ...expiry })
       .where("id", "=", id).where("hash", "=", oldHash).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
     return row && fromRow(row);
   }

@@ -1,3 +1,5 @@
+import type { Scope } from "./scopes.ts";
+
 /** Rolling windows that a spending limit can be measured over; null is the 30-day window. */
 export type LimitReset = "daily" | "weekly" | "monthly" | null;
 
@@ -33,6 +35,17 @@ export interface LlmKey {
   creatorUserId: string;
   /** The key that made this one, within whose limits it stays; absent where no key did. */
   parentKeyId?: string;
+  /** The connected app whose access token this key is; absent for keys that people and programs hold themselves. */
+  connection?: KeyConnection;
+}
+
+/** What a person let a connected app do (OAuth 2.0, RFC 6749 section 3.3). Its key carries the limits, the spend and the secret. */
+export interface KeyConnection {
+  /** `con_` id. */
+  id: string;
+  scopes: readonly Scope[];
+  /** End of the current access token; null where it lasts as long as the key. A refresh gives the key another secret. */
+  tokenExpiresAtMs: number | null;
 }
 
 /** Fields of a key that its owner may change later; absent ones stay as they are. */

@@ -12,7 +12,7 @@ import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
 import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
 
-const shared = { base: "api", access: { llmKey: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+const shared = { base: "api", access: { llmKey: true, keyHeldDirectly: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
 
 /** Keys that one key may have made at a time; more of them are a mistake, or somebody else's work. */
 const childrenMax = 1_000;

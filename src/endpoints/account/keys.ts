@@ -55,7 +55,8 @@ export const listKeys = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const { workspace } = context.caller as AccountCaller;
     const includeDisabled = truthIn(context.query, "include_disabled");
-    const keys = await deps.llmKeys.list(workspace.id, { includeDisabled });
+    // Access tokens of connected apps are managed with their connection.
+    const keys = (await deps.llmKeys.list(workspace.id, { includeDisabled })).filter(({ connection }) => connection === undefined);
     return context.json({ object: "list", data: await keyObjects(deps, { workspace, keys }) });
   },
 });

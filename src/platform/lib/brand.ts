@@ -13,6 +13,10 @@ export const brand = {
   llmKeyPrefix: "sk-svc-v1-",
   /** Prefix by which an LLM key is told apart from other credentials, whatever its version. */
   llmKeyFamilyPrefix: "sk-svc-",
+  /** Prefix of access tokens of connected apps; of the LLM keys' family, so that secret scanners know them. */
+  accessTokenPrefix: "sk-svc-at-",
+  /** Prefix of refresh tokens. They open nothing but the token endpoint. */
+  refreshTokenPrefix: "sk-svc-rt-",
   /** Prefix of management key secrets as they are minted. */
   managementKeyPrefix: "ak_live_",
   /** Prefix by which a management key is told apart from other credentials. */

@@ -14,6 +14,7 @@ import { usageByKey } from "./2026-12-03-usage-by-key.ts";
 import { userLinks } from "./2026-12-03-user-links.ts";
 import { changedWorkspaces } from "./2026-12-06-changed-workspaces.ts";
 import { referrals } from "./2026-12-07-referrals.ts";
+import { connections } from "./2026-12-08-connections.ts";
 import { signIn } from "./2026-12-08-sign-in.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
@@ -21,5 +22,5 @@ import { payments } from "./2026-11-30-payments.ts";
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
-  referrals, signIn,
+  referrals, connections, signIn,
 ];
