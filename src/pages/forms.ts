@@ -1,0 +1,77 @@
+import { html } from "hono/html";
+import type { Html } from "./page.ts";
+
+/** One field of a form. */
+export interface FormField {
+  name: string;
+  label: string;
+  type: "text" | "email" | "password" | "number" | "date";
+  autocomplete: string;
+  value?: string;
+  /** A sentence under the field. */
+  hint?: string;
+  /** The value can be read and not changed. */
+  fixed?: true;
+  optional?: true;
+  charactersMin?: number;
+  /** Bounds and step of a number, or of a date. */
+  min?: string;
+  max?: string;
+  step?: string;
+  /** Digits are asked for, so that phones show them. */
+  digits?: true;
+  /** A code that is read out or copied, shown in large capitals. */
+  code?: true;
+}
+
+/** A form that is sent to a page of this origin. */
+export interface Form {
+  action: string;
+  fields?: readonly FormField[];
+  hidden?: Readonly<Record<string, string>>;
+  /** What stands between the fields and the buttons. */
+  body?: Html;
+  button: string;
+  /** A second way to send the form, such as "Decline": the name and value it sends. */
+  other?: { label: string; name: string; value: string };
+  /** Name and value that the main button sends. */
+  choice?: { name: string; value: string };
+}
+
+const attribute = (name: string, value: string | number | undefined): Html => (value === undefined ? html`` : html` ${name}="${value}"`);
+
+function fieldHtml(field: FormField): Html {
+  const { name, label, type, autocomplete, value, hint, fixed, optional, charactersMin, min, max, step, digits, code } = field;
+  return html`<label for="${name}">${label}</label><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
+    attribute("value", value)}${fixed ? html` readonly` : ""}${optional ? "" : html` required`}${attribute("minlength", charactersMin)}${
+    attribute("min", min)}${attribute("max", max)}${attribute("step", step)}${digits ? html` inputmode="numeric"` : ""}${
+    code ? html` class="big-code" spellcheck="false" autocapitalize="characters"` : ""}${
+    hint === undefined ? "" : html` aria-describedby="${name}-hint"`}>${
+    hint === undefined ? "" : html`<p class="hint" id="${name}-hint">${hint}</p>`}`;
+}
+
+/** A form with its fields and buttons. */
+export const formHtml = ({ action, fields = [], hidden = {}, body, button, other, choice }: Form): Html => html`<form method="post" action="${action}">${
+  fields.map(fieldHtml)}${body ?? ""}${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<div class="actions"><button${
+  choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`}>${button}</button>${
+  other === undefined ? "" : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`}</div></form>`;
+
+/** Boxes of which several may be ticked. */
+export const checkboxes = ({ legend, name, options }: {
+  legend: string; name: string; options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
+}): Html => html`<fieldset><legend>${legend}</legend>${options.map(({ value, label, checked, hint }) =>
+  html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
+    hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`}</span></label>`)}</fieldset>`;
+
+/** Options of which one is chosen. */
+export const radios = ({ legend, name, options }: {
+  legend: string; name: string; options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
+}): Html => html`<fieldset><legend>${legend}</legend>${options.map(({ value, label, checked, hint }) =>
+  html`<label class="choice"><input type="radio" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
+    hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`}</span></label>`)}</fieldset>`;
+
+/** A list to choose one entry of. */
+export const selectHtml = ({ label, name, options }: {
+  label: string; name: string; options: readonly { value: string; label: string; selected: boolean }[];
+}): Html => html`<label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map((option) =>
+  html`<option value="${option.value}"${option.selected ? html` selected` : ""}>${option.label}</option>`)}</select>`;

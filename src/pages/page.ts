@@ -1,0 +1,54 @@
+import { html, raw } from "hono/html";
+import { brand } from "../platform/lib/brand.ts";
+import { mark } from "./mark.ts";
+import { styleSheet, styleSource } from "./styles.ts";
+
+/** A piece of HTML whose values are escaped. */
+export type Html = ReturnType<typeof html>;
+
+/** A page that the server renders. */
+export interface Page {
+  title: string;
+  /** What stands in `<main>`. */
+  body: Html;
+  /** Room for two columns of facts. */
+  wide?: true;
+  /** Origins beside this one that a form of the page may lead to, such as the app that asked for consent (CSP `form-action`). */
+  formTargets?: readonly string[];
+  /** A script of this origin that adds to the page; the page works without it. */
+  script?: string;
+}
+
+/** Markup for the text that `value` is, once it is known to need no escaping. */
+const trusted = (value: string): Html => raw(value);
+
+/** The page as an HTML document: no script is needed, and nothing is loaded from another origin. */
+export function pageHtml({ title, body, wide, script }: Page): string {
+  const document = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} - ${brand.productName}</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
+<meta name="referrer" content="same-origin"><style>${trusted(styleSheet)}</style></head>
+<body><header><a class="brand" href="/">${trusted(mark)}${brand.productName}</a></header>
+<main${wide ? trusted(` class="wide"`) : ""}>${body}</main>
+<footer><span>${brand.productName}, a self-hosted inference gateway</span><a href="/docs">Documentation</a></footer>
+${script === undefined ? "" : html`<script src="${script}" defer></script>`}</body></html>
+`;
+  if (document instanceof Promise) throw new TypeError("a page holds no promise");
+  return document.toString();
+}
+
+/**
+ * Headers of pages. Their addresses may carry tokens, so no cache keeps them; `same-origin` is the strictest referrer policy under
+ * which a form still says where it comes from. No other site may frame them (clickjacking).
+ */
+export const pageHeaders = ({ formTargets = [], script }: Pick<Page, "formTargets" | "script"> = {}): Record<string, string> => ({
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; `
+    + `${script === undefined ? "" : "script-src 'self'; connect-src 'self'; "}`
+    + `form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
+  "referrer-policy": "same-origin",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+});
