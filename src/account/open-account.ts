@@ -139,7 +139,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
       workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),
       revokeCredentials: (id) => revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
     }),
-    directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people,
+    hasher, directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people,
     workspaceEditor: new WorkspaceEditor({
       store: stores.workspaces, directory, operatorWorkspaceId: firstWorkspaceId, nowMs: () => clock.nowMs(),
     }),

@@ -6,6 +6,7 @@ import { paymentInserts } from "../account/payments/payment-rows.ts";
 import type { PaymentTables } from "../account/payments/payment-tables.ts";
 import { auditInsert, auditOutcomeInsert } from "../account/security/audit-log.ts";
 import type { AppSettings } from "./app-settings.ts";
+import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
 import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
 import { storedResponseInserts, type ResponseTables } from "../inference/stored-responses/response-rows.ts";
@@ -22,7 +23,8 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Every table of the gateway. */
 export type AppTables =
-  AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables;
+  AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables
+  & ConsentTables;
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {

@@ -10,6 +10,7 @@ import { buildPayments } from "./build-payments.ts";
 import { buildStorage } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
 import { compileApp } from "./compile-app.ts";
+import { openConsent } from "../consent/open-consent.ts";
 import { openDocuments } from "../documents/open-documents.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { RouteHistory } from "../inference/catalog/route-history.ts";
@@ -55,7 +56,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
   const dependencies: Dependencies = {
-    ...account, documents, payments, inference, operations, insights, clock, counters, keyProber,
+    ...account, documents, payments, inference,
+    consent: openConsent({ ...account, database: storage.database.withTables(), clock }), operations, insights, clock, counters, keyProber,
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),

@@ -23,6 +23,7 @@ import type { PresetEditor } from "../account/presets/preset-editor.ts";
 import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
 import type { WorkspaceEditor } from "../account/workspaces/workspace-editor.ts";
+import type { Consent } from "../consent/open-consent.ts";
 import type { Documents } from "../documents/open-documents.ts";
 import type { EndpointPaths } from "../http/endpoint-paths.ts";
 import type { RateCounters } from "../http/count-request.ts";
@@ -84,6 +85,7 @@ export interface Dependencies {
   embeddingCache: AnswerCache;
   security: Security;
   budgets: Budgets;
+  consent: Consent;
   /** Undefined where no credits are given for bringing somebody. */
   referrals: Referrals | undefined;
   /** Undefined where no key for Stripe is configured. */

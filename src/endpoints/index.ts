@@ -42,6 +42,7 @@ import {
 } from "./account/session-passkeys.ts";
 import { linkProvider, providerCallback, signInWithPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
+import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { providerLogo } from "./catalog/provider-logo.ts";
 import { listProviders } from "./catalog/providers.ts";
@@ -68,6 +69,7 @@ import { health } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
 import { spendReport } from "./insights/spend-report.ts";
 import { docs, openApi } from "./ops/documentation.ts";
+import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 
 /** The whole API on one screen. Routes, guard, OpenAPI and docs are made from it. */
@@ -80,6 +82,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listModels, countModels, getModel, getModelByEncodedId, listProviders, providerLogo,
   routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
   modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
+  // Pages
+  startPage, favicon,
   // People
   claimPage, submitClaim, joinPage, submitJoin, signUpPage, submitSignUp,
   signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
@@ -95,6 +99,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   createManagementKey, listManagementKeys, revokeManagementKey,
   createPreset, listPresets, getPreset, changePreset, deletePreset,
   createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
+  // Consent
+  createAuthorizationCode, exchangeAuthorizationCode,
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,

@@ -114,11 +114,7 @@ export function authenticate(options: {
   const credential = options.directory.find(secret);
   if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
-  if (credential.kind === "llm-key" && connection !== undefined) {
-    const caller = connectedCaller(credential, connection, access);
-    if (caller.kind === "llm-key") assertEndpointAllowed(credential, options.path);
-    return caller;
-  }
+  if (credential.kind === "llm-key" && connection !== undefined) return connectedCaller(credential, connection, access);
   assertAccepted(credential, access);
   if (!access.ofItself) assertEndpointAllowed(credential, options.endpoint);
   return credential;

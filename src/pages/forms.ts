@@ -51,10 +51,14 @@ function fieldHtml(field: FormField): Html {
 }
 
 /** A form with its fields and buttons. */
-export const formHtml = ({ action, fields = [], hidden = {}, body, button, other, choice }: Form): Html => html`<form method="post" action="${action}">${
-  fields.map(fieldHtml)}${body ?? ""}${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<div class="actions"><button${
-  choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`}>${button}</button>${
-  other === undefined ? "" : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`}</div></form>`;
+export function formHtml({ action, fields = [], hidden = {}, body, button, other, choice }: Form): Html {
+  const kept = Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  const main = html`<button${choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`}>${button}</button>`;
+  const second = other === undefined ? ""
+    : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`;
+  return html`<form method="post" action="${action}">${fields.map(fieldHtml)}${body ?? ""}${kept}<div class="actions">${main}${
+    second}</div></form>`;
+}
 
 /** Boxes of which several may be ticked. */
 export const checkboxes = ({ legend, name, options }: {

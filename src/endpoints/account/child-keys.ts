@@ -12,7 +12,9 @@ import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
 import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
 
-const shared = { base: "api", access: { llmKey: true, keyHeldDirectly: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api", access: { llmKey: true, keyHeldDirectly: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError,
+} as const;
 
 /** Keys that one key may have made at a time; more of them are a mistake, or somebody else's work. */
 const childrenMax = 1_000;
@@ -43,7 +45,7 @@ function endpointsWithin(wanted: readonly string[] | null, parents: readonly str
 }
 
 /** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
-function childFields(
+export function childFields(
   parent: LlmKey, { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
 ): NewLlmKey {
   const wanted = newKeyFieldsOf(body, { nowMs, endpointPaths });

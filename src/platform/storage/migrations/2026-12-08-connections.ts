@@ -15,8 +15,8 @@ export const connections: Migration = {
     await createTable(database, kind, {
       name: "oauth_clients",
       columns: {
-        id: "text primary key", name: text, redirect_uris: text, client_uri: "text", logo_uri: "text", application_type: text, scope: "text",
-        secret_hash: "text", registered_address: text, created_at_ms: moment, last_used_at_ms: "integer",
+        id: "text primary key", name: text, redirect_uris: text, client_uri: "text", logo_uri: "text", application_type: text,
+        scope: "text", secret_hash: "text", registered_address: text, created_at_ms: moment, last_used_at_ms: "integer",
       },
     });
     await createTable(database, kind, {

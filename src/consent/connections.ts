@@ -1,0 +1,132 @@
+import type { Kysely } from "kysely";
+import type { LlmKeyEditor } from "../account/keys/llm-key-editor.ts";
+import type { LlmKeyMinter } from "../account/keys/llm-key-minter.ts";
+import type { LlmKey } from "../account/keys/llm-key.ts";
+import { isScope, type Scope } from "../account/keys/scopes.ts";
+import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { mayBeId, newId } from "../platform/lib/ids.ts";
+import type { ConsentTables } from "./consent-tables.ts";
+import type { Terms } from "./terms.ts";
+
+/** How an app was connected: by a device code, or by OAuth's authorization code. */
+export type ConnectionOrigin = "device" | "oauth";
+
+/** A connected app: a client, the person who granted, and what was granted. Times in milliseconds. */
+export interface Connection {
+  /** `con_` id. */
+  id: string;
+  /** The LLM key whose secret is the access token; it carries limits and spend. */
+  keyId: string;
+  workspaceId: string;
+  userId: string;
+  clientId: string | null;
+  clientName: string;
+  origin: ConnectionOrigin;
+  scopes: readonly Scope[];
+  /** The consent bundle that was chosen; null where scopes were chosen one by one. */
+  bundle: string | null;
+  /** The resource that its tokens are for (RFC 8707). */
+  resource: string | null;
+  /** Whether it has refresh tokens. */
+  offline: boolean;
+  /** Where it was connected from. */
+  address: string;
+  userAgent: string;
+  createdAtMs: number;
+  refreshedAtMs: number | null;
+  endedAtMs: number | null;
+  endReason: string | null;
+}
+
+/** What a new connection is made of. */
+export interface NewConnection extends Pick<
+  Connection, "workspaceId" | "userId" | "clientId" | "clientName" | "origin" | "bundle" | "resource" | "offline" | "address" | "userAgent"
+> {
+  terms: Terms;
+  /** End of the first access token; null where it lasts as long as the connection. */
+  tokenExpiresAtMs: number | null;
+}
+
+/** What connections are built from. */
+export interface ConnectionsOptions {
+  database: Kysely<ConsentTables>;
+  clock: Clock;
+  directory: CredentialDirectory;
+  llmKeyMinter: LlmKeyMinter;
+  llmKeyEditor: LlmKeyEditor;
+}
+
+type Row = ConsentTables["connections"];
+
+const fromRow = (row: Row): Connection => ({
+  id: row.id, keyId: row.key_id, workspaceId: row.workspace_id, userId: row.user_id, clientId: row.client_id, clientName: row.client_name,
+  origin: row.origin as ConnectionOrigin, scopes: (JSON.parse(row.scopes) as string[]).filter(isScope), bundle: row.bundle,
+  resource: row.resource, offline: row.offline === 1, address: row.address, userAgent: row.user_agent, createdAtMs: row.created_at_ms,
+  refreshedAtMs: row.refreshed_at_ms, endedAtMs: row.ended_at_ms, endReason: row.end_reason,
+});
+
+/** Apps that people connected. Their access tokens are LLM keys, so ending a connection deletes its key on every gateway. */
+export class Connections {
+  private readonly options: ConnectionsOptions;
+
+  constructor(options: ConnectionsOptions) {
+    this.options = options;
+  }
+
+  /** Connects an app; the access token exists in this answer alone. */
+  async create(
+    { terms, tokenExpiresAtMs, ...wanted }: NewConnection,
+  ): Promise<{ accessToken: string; connection: Connection; key: LlmKey }> {
+    const { database, clock, llmKeyMinter } = this.options;
+    const nowMs = clock.nowMs();
+    const id = newId("con", nowMs);
+    const { secret, key } = await llmKeyMinter.mint({
+      workspaceId: wanted.workspaceId, creatorUserId: wanted.userId, name: terms.label ?? wanted.clientName,
+      limitNanoUsd: terms.limitNanoUsd, limitReset: terms.limitReset, expiresAtMs: terms.expiresAtMs, allowedModels: terms.allowedModels,
+      connection: { id, scopes: terms.scopes, tokenExpiresAtMs },
+    });
+    const connection: Connection = {
+      ...wanted, id, keyId: key.id, scopes: terms.scopes, createdAtMs: nowMs, refreshedAtMs: null, endedAtMs: null, endReason: null,
+    };
+    await database.insertInto("connections").values({
+      id, key_id: key.id, workspace_id: wanted.workspaceId, user_id: wanted.userId, client_id: wanted.clientId,
+      client_name: wanted.clientName, origin: wanted.origin, scopes: JSON.stringify(terms.scopes), bundle: wanted.bundle,
+      resource: wanted.resource, offline: wanted.offline ? 1 : 0, address: wanted.address, user_agent: wanted.userAgent,
+      created_at_ms: nowMs, refreshed_at_ms: null, refreshed_address: null, ended_at_ms: null, end_reason: null,
+    }).execute();
+    return { accessToken: secret, connection, key };
+  }
+
+  /** The connections of a workspace that have not ended, newest first; of one person where one is named. */
+  async list({ workspaceId, userId }: { workspaceId?: string; userId?: string }): Promise<Connection[]> {
+    let query = this.options.database.selectFrom("connections").selectAll().where("ended_at_ms", "is", null);
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    if (userId !== undefined) query = query.where("user_id", "=", userId);
+    const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(1_000).execute();
+    return rows.map(fromRow);
+  }
+
+  /** The connection with this id, ended or not; undefined where there is none. */
+  async find(id: string): Promise<Connection | undefined> {
+    if (!mayBeId(id)) return undefined;
+    const row = await this.options.database.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Ends a connection and its tokens, on every gateway; false where it had ended. */
+  async end({ id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">, reason: string): Promise<boolean> {
+    const { database, clock, directory, llmKeyEditor } = this.options;
+    const row = await database.updateTable("connections").set({ ended_at_ms: clock.nowMs(), end_reason: reason })
+      .where("id", "=", id).where("ended_at_ms", "is", null).returning("id").executeTakeFirst();
+    await database.deleteFrom("refresh_tokens").where("connection_id", "=", id).execute();
+    const key = directory.llmKeyById(keyId);
+    if (key !== undefined) {
+      await llmKeyEditor.remove({ workspaceId, hash: key.hash }).catch((error: unknown) => {
+        if (!(error instanceof GatewayError) || error.code !== "not_found") throw error;
+      });
+    }
+    return row !== undefined;
+  }
+}

@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
+import type { LlmKey } from "../../account/keys/llm-key.ts";
+import type { AuthorizationCode } from "../../consent/authorization-codes.ts";
+import { readCallbackUrl } from "../../consent/callback-url.ts";
+import { pkcePattern, verifierCharacters } from "../../consent/pkce.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { accountBodyBytesMax, atMost, momentField, neverCached } from "../account/account-fields.ts";
+import { childFields } from "../account/child-keys.ts";
+import { limitField, limitResetField } from "../account/llm-key-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+const shared = { base: "api", counting: "at-door", tag: "Key minting", encodeError: encodeContractError } as const;
+
+const methodField = z.enum(["S256", "plain"], "must be S256 or plain");
+const { min, max } = verifierCharacters;
+const verifierProblem = `must have ${min} to ${max} characters: letters, digits and -._~ (RFC 7636, section 4.1)`;
+
+const codeSchema = z.object({
+  callback_url: z.string("is required: the URL that the code is for").max(...atMost(2_000)),
+  code_challenge: z.string("is required: the PKCE challenge (RFC 7636)").regex(pkcePattern, verifierProblem),
+  code_challenge_method: methodField.default("S256"),
+  expires_at: momentField.nullish().describe("When the new key ends."),
+  key_label: z.string().trim().max(...atMost(200)).nullish().describe("Name of the new key."),
+  limit: limitField.nullish().describe("What the new key may spend, in USD."),
+  usage_limit_type: limitResetField.nullish().describe("The window that the limit is measured over."),
+});
+
+type CodeBody = z.infer<typeof codeSchema>;
+
+/** The host of a callback is what a person knows an app by. */
+const appNameOf = (url: URL): string => url.host;
+
+/** A stable number for the app behind a callback, as OpenRouter's clients expect one: 31 bits of a hash of its origin. */
+const appIdOf = (url: URL): number => createHash("sha256").update(url.origin).digest().readUInt32BE(0) >>> 1;
+
+/** A callback URL of a body. Throws `bad_request`. */
+export function callbackOf(text: string): URL {
+  const read = readCallbackUrl(text);
+  if ("url" in read) return read.url;
+  throw new GatewayError("bad_request", `callback_url: ${read.problem}.`, { param: "callback_url" });
+}
+
+const tooManyCodes = (): GatewayError =>
+  new GatewayError("rate_limit_exceeded", "Too many authorization codes of this key are under way. Exchange them, or wait ten minutes.", {
+    retryAfterSeconds: 60,
+  });
+
+/** What a code's key will be, within the bounds of the key that asks. Throws `bad_request`. */
+function mintedFields(parent: LlmKey, body: CodeBody, { clock, endpointPaths }: Pick<Dependencies, "clock" | "endpointPaths">): NewLlmKey {
+  const { key_label: label, limit, usage_limit_type: window, expires_at: expiry } = body;
+  const wanted = { name: label || `Made for ${parent.name}`, limit, limit_reset: window, expires_at: expiry };
+  return childFields(parent, { body: wanted, nowMs: clock.nowMs(), endpointPaths });
+}
+
+/** Creates an authorization code for a key within the limits of the calling one (PKCE, RFC 7636). */
+export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
+  ...shared,
+  method: "POST",
+  path: "/auth/keys/code",
+  access: { llmKey: true, keyHeldDirectly: true },
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Create an authorization code that is exchanged for a key.",
+  description: "The code works once, for ten minutes, and for whoever has the verifier of the challenge. The new key belongs to the "
+    + "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
+  body: codeSchema,
+  response: z.object({ data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }) }),
+  async handle(context, deps) {
+    const { key: parent, workspace } = context.caller as LlmKeyCaller;
+    const url = callbackOf(context.body.callback_url);
+    if (parent.parentKeyId !== undefined) {
+      throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
+    }
+    const fields = mintedFields(parent, context.body, deps);
+    const issued = await deps.consent.codes.issue({
+      purpose: "mint", clientId: null, clientName: appNameOf(url), callbackUrl: url.href, challenge: context.body.code_challenge,
+      method: context.body.code_challenge_method, userId: parent.creatorUserId,
+      workspaceId: await deps.people.sessions.personalWorkspaceId(parent.creatorUserId) ?? workspace.id,
+      parentKeyId: parent.id, resource: null,
+      terms: {
+        label: fields.name, limitNanoUsd: fields.limitNanoUsd ?? null, limitReset: fields.limitReset ?? null,
+        expiresAtMs: fields.expiresAtMs ?? null, allowedModels: fields.allowedModels ?? null, scopes: [],
+      },
+    });
+    if (issued === undefined) throw tooManyCodes();
+    return context.json({
+      data: { id: issued.code, app_id: appIdOf(url), created_at: new Date(issued.createdAtMs).toISOString() },
+    }, { headers: neverCached });
+  },
+});
+
+const exchangeSchema = z.object({
+  code: z.string("is required: the authorization code").min(1, "must not be empty").max(...atMost(200)),
+  code_verifier: z.string("is required: the verifier of the code's challenge").regex(pkcePattern, verifierProblem),
+  code_challenge_method: methodField.nullish(),
+});
+
+const badCode = (): GatewayError => new GatewayError(
+  "bad_request", "This code cannot be exchanged: it is unknown, was used or has expired, or the verifier or its method is not the code's.",
+  { param: "code", metadata: { reason: "invalid_code" } },
+);
+
+const least = <Bound extends number | bigint>(one: Bound | null, other: Bound | null): Bound | null =>
+  (one === null || (other !== null && other < one) ? other : one);
+
+/** The key that a code of another key makes: as that key was when it asked, and not beyond what it is now. */
+function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
+  const { allowedModels } = terms;
+  const models = parent.allowedModels === null ? allowedModels
+    : allowedModels?.filter((model) => parent.allowedModels?.includes(model)) ?? parent.allowedModels;
+  return {
+    workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id, name: terms.label ?? parent.name,
+    limitNanoUsd: least(terms.limitNanoUsd, parent.limitNanoUsd), limitReset: terms.limitReset, allowedModels: models,
+    expiresAtMs: least(terms.expiresAtMs, parent.expiresAtMs), rateLimitPerMinute: parent.rateLimitPerMinute,
+    tokensPerMinute: parent.tokensPerMinute, allowedEndpoints: parent.allowedEndpoints, includeByokInLimit: parent.includeByokInLimit,
+  };
+}
+
+/** The key that a person approved for an app. */
+const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCode): NewLlmKey => ({
+  workspaceId, creatorUserId: userId, name: terms.label ?? clientName, limitNanoUsd: terms.limitNanoUsd, limitReset: terms.limitReset,
+  expiresAtMs: terms.expiresAtMs, allowedModels: terms.allowedModels,
+});
+
+/** What a code makes now. Throws `bad_request` where the key that asked for it has ended meanwhile. */
+function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
+  if (code.parentKeyId === null) return approvedKey(code);
+  const parent = deps.directory.liveLlmKey(code.parentKeyId, deps.clock.nowMs());
+  if (parent === undefined) throw badCode();
+  return childOf(parent.key, code);
+}
+
+/** Exchanges an authorization code for a key; the verifier proves who asked for it. */
+export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<typeof exchangeSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/auth/keys",
+  access: { open: true },
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Exchange an authorization code for a key.",
+  description: "Takes codes of POST /auth/keys/code and of the authorization page at /auth. The secret is shown in this answer and "
+    + "never again.",
+  body: exchangeSchema,
+  response: z.object({ key: z.string(), user_id: z.string() }),
+  async handle(context, deps) {
+    const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
+    const taken = await deps.consent.codes.take({ code, verifier, method: method ?? undefined, purposes: ["mint", "exchange"] });
+    if (!taken.ok) throw badCode();
+    const { secret, key } = await deps.llmKeyMinter.mint(newKeyOf(deps, taken.code));
+    await deps.consent.codes.noteMade(code, key.id);
+    await deps.security.auditLog.tell({
+      workspaceId: key.workspaceId, actor: { kind: "app", id: key.id, label: taken.code.clientName }, address: context.clientAddress(),
+      action: "POST /auth/keys", target: key.id, fields: ["code"],
+    }, { status: 200, target: key.id });
+    return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });
+  },
+});
