@@ -7,10 +7,10 @@ import { createHash } from "node:crypto";
 export const styleSheet = `
 :root{color-scheme:light dark;--page:#fafbfc;--surface:#fff;--muted:#f3f5f7;--line:#dfe3e8;--control:#868f9b;--text:#14181f;
 --second:#4a5360;--third:#667080;--accent:#2959c6;--on-accent:#fff;--accent-ground:#eaf0fb;--good:#0f7a4d;--good-ground:#e7f5ee;
---warning:#946000;--warning-ground:#fdf3dc;--bad:#c0291f;--bad-ground:#fdecea}
-@media (prefers-color-scheme:dark){:root{--page:#0e1116;--surface:#14171c;--muted:#1c2128;--line:#2a313a;--control:#6b7684;
---text:#e8ebef;--second:#a8b1bd;--third:#8b95a3;--accent:#7da5e3;--on-accent:#0b1a33;--accent-ground:#16233a;--good:#4cc38a;--good-ground:#12291f;
---warning:#e5b04c;--warning-ground:#2b2312;--bad:#ff8077;--bad-ground:#331917}}
+--warning:#946000;--warning-ground:#fdf3dc;--bad:#c0291f;--bad-ground:#fdecea}@media (prefers-color-scheme:dark){:root{
+--page:#0e1116;--surface:#14171c;--muted:#1c2128;--line:#2a313a;--control:#6b7684;--text:#e8ebef;--second:#a8b1bd;--third:#8b95a3;
+--accent:#7da5e3;--on-accent:#0b1a33;--accent-ground:#16233a;--good:#4cc38a;--good-ground:#12291f;--warning:#e5b04c;
+--warning-ground:#2b2312;--bad:#ff8077;--bad-ground:#331917}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--text);font:14px/22px Inter,system-ui,-apple-system,"Segoe UI",sans-serif;
 min-height:100vh;display:flex;flex-direction:column}
