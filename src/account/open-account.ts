@@ -6,6 +6,8 @@ import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
 import { openBudgets, type BudgetsTables } from "./budgets/open-budgets.ts";
 import type { SpentBy } from "./budgets/budget-watch.ts";
 import { openByok, type ByokTables, type MasterSecrets } from "./byok/open-byok.ts";
+import { openIdempotentAnswers } from "./idempotency/idempotent-answers.ts";
+import type { IdempotencyTables } from "./idempotency/idempotent-request-store.ts";
 import { CredentialDirectory } from "./keys/credential-directory.ts";
 import { CredentialUseStore, type CredentialUseTables } from "./keys/credential-use-store.ts";
 import { CredentialUseWriter } from "./keys/credential-use-writer.ts";
@@ -40,7 +42,7 @@ import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-sto
 /** Everything that the account plane keeps in the database. */
 export type AccountTables =
   WorkspaceTables & PeopleTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables & LedgerTables & PresetTables
-  & ByokTables & SecurityTables & BudgetsTables & ReferralTables;
+  & ByokTables & SecurityTables & IdempotencyTables & BudgetsTables & ReferralTables;
 
 /** What the account plane is built from. */
 export interface AccountOptions {
@@ -148,6 +150,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
       ...options, database: database.withTables(), clock, mailer, users: people.users, llmKeys,
       webhookNetworks: options.webhookNetworks ?? [],
     }),
+    idempotentAnswers: openIdempotentAnswers(database.withTables(), { vault: byok.providerKeyVault, hasher, clock }),
     security: await openSecurity({ database: database.withTables(), commits, clock }),
     ...presets,
     ...byok,

@@ -12,7 +12,7 @@ import type { Clock } from "../platform/lib/clock.ts";
 /** The routes of the endpoint table, guarded, counted and watched. */
 export function compileApp(
   settings: AppSettings,
-  { tools, people, ...parts }: Pick<Account, "directory" | "security" | "people" | "operatorWorkspaceId"> & {
+  { tools, people, ...parts }: Pick<Account, "directory" | "security" | "people" | "operatorWorkspaceId" | "idempotentAnswers"> & {
     dependencies: Dependencies; counters: RateCounters; clock: Clock; tools: AppTools;
   },
 ): ReturnType<typeof compileRoutes> {
@@ -22,6 +22,7 @@ export function compileApp(
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
     onError: observeErrors(tools),
+    onAnswerError: (error) => tools.logger.error({ err: error }, "the answer of a request with an idempotency key could not be kept"),
     onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
     ...observeRequests(tools.metrics),
   });

@@ -8,7 +8,7 @@ import type { Insights } from "../insights/open-insights.ts";
 import { Retention } from "../insights/retention.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { SharedWork } from "./open-shared.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import { hourMs, type Clock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** How often it is looked for jobs whose gateway died. */
@@ -89,9 +89,14 @@ export function startRounds(account: Account, { insights, payments, generations,
   const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
   const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
   startBudgets(account, { insights, logger });
+  const forgetting = setInterval(() => {
+    account.idempotentAnswers.forgetOld()
+      .catch((error: unknown) => logger.error({ err: error }, "old idempotency keys could not be deleted"));
+  }, hourMs);
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
   return async () => {
     clearInterval(expiry);
+    clearInterval(forgetting);
     stopTakingUp();
     await payments?.rounds.stop();
     await Promise.all([account.budgets.watch.stop(), retention.stop()]);

@@ -55,6 +55,8 @@ export interface Endpoint<Dependencies, Body = unknown> {
   answerHeaders?: Readonly<Record<string, string>>;
   /** Parsed and checked before `handle`; endpoints with a raw body only document theirs. */
   body?: ZodType<Body>;
+  /** Requests may carry an `Idempotency-Key`: those that repeat one are given its answer and do nothing. For whole JSON answers. */
+  idempotent?: true;
   /** Nothing is changed by it, although it is no GET; changes of the account plane are written to the audit log. */
   unaudited?: true;
   /** A request without a body means one with an empty object. */

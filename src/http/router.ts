@@ -1,9 +1,11 @@
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { IdempotentAnswers } from "../account/idempotency/idempotent-answers.ts";
 import { requireOperator } from "../account/people/operator.ts";
 import type { Security } from "../account/security/open-security.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { timeOrderedHex } from "../platform/lib/ids.ts";
+import { answerOnce } from "./answer-once.ts";
 import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
 import { authenticate } from "./authenticate.ts";
 import { checkAddress } from "./check-address.ts";
@@ -34,6 +36,10 @@ export interface RouterOptions<Dependencies> {
   clientAddress(request: ServedRequest): string;
   /** Told of every refused or failed request, for logs and metrics. */
   onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
+  /** Answers of requests that name themselves. */
+  idempotentAnswers: IdempotentAnswers;
+  /** Told when such an answer could not be kept. */
+  onAnswerError(error: unknown): void;
   /** Told when the outcome of a change could not be written to the audit log. */
   onAuditError(error: unknown): void;
   /** Told when an endpoint begins to work on a request. */
@@ -67,6 +73,9 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
   const isInference = endpoint.counting === "by-handler";
   const checksQuery = takesKnownParametersOnly(endpoint);
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
+  const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
+    ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
+    : work());
   return async (request) => {
     const context = newContext(request, options);
     options.onBegin();
@@ -75,15 +84,12 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
       const arriving = admit(endpoint, { context, options });
       if (arriving !== undefined) await arriving;
       if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
-      if (endpoint.body !== undefined) {
-        const text = await readBodyText(request, endpoint.bodyBytesMax ?? 0);
-        const fields = endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text);
-        refuseUnknownFields(endpoint.body, fields);
-        context.body = checkBody(endpoint.body, fields);
-      }
+      const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
       const response = await (auditing === undefined
         ? endpoint.handle(context, options.dependencies)
-        : auditChange(auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies)));
+        : once({ bodyText, context }, () => auditChange(
+          auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies),
+        )));
       status = response.status;
       return response;
     } catch (thrown) {
@@ -94,6 +100,16 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
       options.onEnd({ path: endpoint.path, status, settled: (context.settled ?? isInference) && status < 400 });
     }
   };
+}
+
+/** Reads the body and checks it; gives its text. */
+async function readChecked<Dependencies>(endpoint: Endpoint<Dependencies>, context: RequestContext): Promise<string> {
+  const text = await readBodyText(context.request, endpoint.bodyBytesMax ?? 0);
+  if (endpoint.body === undefined) return text;
+  const fields = endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text);
+  refuseUnknownFields(endpoint.body, fields);
+  context.body = checkBody(endpoint.body, fields);
+  return text;
 }
 
 const auditingOf = <Dependencies>(options: RouterOptions<Dependencies>): Auditing => ({

@@ -34,6 +34,7 @@ export const createBudget = defineEndpoint<Dependencies, z.infer<typeof newBudge
   ...shared,
   ...writing,
   method: "POST",
+  idempotent: true,
   path: "/budgets",
   summary: "Make a budget that tells when it is spent.",
   description: "Of the workspace, a key, a user, a model or a provider, by calendar periods (UTC). It refuses no request. Each threshold "
@@ -110,6 +111,7 @@ export const rotateBudgetSecret = defineEndpoint<Dependencies>({
   ...shared,
   ...writing,
   method: "POST",
+  idempotent: true,
   path: "/budgets/:id/rotate-secret",
   summary: "Give a budget's webhook another secret.",
   description: "Messages are signed with the new one from now on.",

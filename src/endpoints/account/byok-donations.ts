@@ -34,6 +34,7 @@ const referenceOf = (context: RequestContext<unknown>): ProviderKeyReference =>
 export const donateProviderKey = defineEndpoint<Dependencies, z.infer<typeof donateSchema>>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/byok/donated",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Donate a provider key of your own to the shared pool.",

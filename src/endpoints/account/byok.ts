@@ -55,6 +55,7 @@ export const listProviderKeys = defineEndpoint<Dependencies>({
 export const createProviderKey = defineEndpoint<Dependencies, z.infer<typeof newProviderKeySchema>>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/auth/byok",
   access: writes,
   bodyBytesMax: accountBodyBytesMax,

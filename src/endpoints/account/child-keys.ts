@@ -70,6 +70,7 @@ export function childFields(
 export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/key/children",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make a key within the limits of the calling LLM key.",

@@ -110,6 +110,7 @@ export const deleteKey = defineEndpoint<Dependencies>({
 export const rotateKey = defineEndpoint<Dependencies>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/keys/:hash/rotate",
   access: writes,
   summary: "Rotate the secret of an LLM key.",

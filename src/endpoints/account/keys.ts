@@ -18,6 +18,7 @@ const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
 /** Creates an LLM key; its secret is shown in this answer and never again. */
 export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
   method: "POST",
+  idempotent: true,
   path: "/keys",
   base: "api",
   access: { managementScope: "write:llm-keys", session: true },

@@ -37,6 +37,7 @@ const recordOf = ({ directory, clock }: Dependencies, key: ManagementKey): z.inf
 export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof createSchema>>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/management-keys",
   access: { managementScope: "write:management-keys", session: true },
   bodyBytesMax: accountBodyBytesMax,

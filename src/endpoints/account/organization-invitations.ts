@@ -14,6 +14,7 @@ const inviteSchema = z.object({ email: emailField, role: z.enum(roles, `must be 
 export const inviteMember = defineEndpoint<Dependencies, z.infer<typeof inviteSchema>>({
   ...forSessions,
   method: "POST",
+  idempotent: true,
   path: "/organizations/:id/invitations",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Invite somebody to an organisation.",
@@ -71,6 +72,7 @@ const acceptSchema = z.object({ token: z.string("is required and must be a text"
 export const acceptInvitation = defineEndpoint<Dependencies, z.infer<typeof acceptSchema>>({
   ...forSessions,
   method: "POST",
+  idempotent: true,
   path: "/invitations/accept",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Accept an invitation with this account.",

@@ -16,6 +16,7 @@ export const standingOf = (context: RequestContext<unknown>): { organizationId: 
 export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
   ...forSessions,
   method: "POST",
+  idempotent: true,
   path: "/organizations",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make an organisation with its workspace.",

@@ -51,6 +51,7 @@ export const agreeToAutomaticTopUps = defineEndpoint<Dependencies, z.infer<typeo
   method: "POST",
   access: changesPayments,
   bodyBytesMax: accountBodyBytesMax,
+  idempotent: true,
   summary: "Agree to automatic top-ups.",
   description: "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than "
     + "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. "

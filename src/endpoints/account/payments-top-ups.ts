@@ -42,6 +42,7 @@ export const quoteTopUp = defineEndpoint<Dependencies>({
 export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpSchema>>({
   ...paymentRoute,
   method: "POST",
+  idempotent: true,
   path: "/credits/top-ups",
   access: changesPayments,
   bodyBytesMax: accountBodyBytesMax,

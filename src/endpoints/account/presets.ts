@@ -27,6 +27,7 @@ type PresetBody = Readonly<Record<string, unknown>>;
 export const createPreset = defineEndpoint<Dependencies, PresetBody>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/presets",
   access: writes,
   summary: "Create a preset.",

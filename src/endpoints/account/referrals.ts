@@ -70,6 +70,7 @@ const acceptSchema = z.object({
 export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof acceptSchema>>({
   ...forSessions,
   method: "POST",
+  idempotent: true,
   path: "/referrals/accept",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Name the referral code that brought this person, after signing up.",

@@ -40,6 +40,7 @@ export const listAllowedRanges = defineEndpoint<Dependencies>({
 export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEntrySchema>>({
   ...shared,
   method: "POST",
+  idempotent: true,
   path: "/security/ip-allowlist",
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,

@@ -59,6 +59,7 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
   ...forOperators,
   path: "/admin/grants",
   method: "POST",
+  idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Give a workspace credits (operators).",
   description: "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. "

@@ -91,6 +91,7 @@ export const endUserSessions = defineEndpoint<Dependencies>({
 export const issuePasswordReset = defineEndpoint<Dependencies>({
   ...forOperators,
   method: "POST",
+  idempotent: true,
   path: "/admin/users/:id/password-reset",
   summary: "Make a link by which a user chooses another password (operators).",
   description: "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { isAudited } from "../../../src/http/audit-change.ts";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { at, listAt, numberAt, textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import { engines, startTwoWorkspaces, strangersKey, type TwoWorkspaces } from "./two-workspaces.ts";
+
+const dayMs = 86_400_000;
+
+describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
+  const clock = new FakeClock();
+  let stage: TwoWorkspaces;
+  let key = "";
+  let made = 0;
+  beforeAll(async () => {
+    stage = await startTwoWorkspaces(freshUrl, {}, { clock });
+  });
+  afterAll(() => stage.stop());
+  beforeEach(() => {
+    key = `key-${++made}`;
+  });
+
+  const send = (path: string, body: unknown, secret = testManagementKey, name: string | null = key): Promise<Response> =>
+    fetch(stage.gateway().baseUrl + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, ...(name === null ? {} : { "idempotency-key": name }) },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  const keysNamed = async (name: string, ask = stage.own): Promise<number> =>
+    listAt(await (await ask("GET", "/keys")).json(), "data").filter((each) => at(each, "name") === name).length;
+
+  test("a repeated creation makes one key and answers the same, secret and all, marked as given again", async () => {
+    const first = await send("/keys", { name: "once" });
+    const again = await send("/keys", { name: "once" });
+    expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    expect([again.headers.get("cache-control"), again.headers.get("content-type")]).toEqual(["no-store", "application/json"]);
+    expect(again.headers.get("x-service-trace-id")).not.toBe(first.headers.get("x-service-trace-id"));
+    expect(await again.text()).toBe(await first.text());
+    expect(await keysNamed("once")).toBe(1);
+  });
+
+  test("both bases of the API are the same request", async () => {
+    const first: unknown = await (await send("/keys", { name: "bases" })).json();
+    const other = await fetch(stage.gateway().baseUrl.replace("/api/v1", "/v1") + "/keys", {
+      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": key },
+      body: JSON.stringify({ name: "bases" }),
+    });
+    expect(await other.json()).toEqual(first);
+  });
+
+  test.each([
+    ["/keys", { name: "another body" }],
+    ["/management-keys", { name: "one", scopes: ["read:credits"] }],
+  ])("the same key for %s %j is 409, and nothing is made", async (path, body) => {
+    expect((await send("/keys", { name: "one" })).status).toBe(200);
+    const refused = await errorOf(await send(path, body));
+    expect(refused).toMatchObject({ status: 409, code: "conflict", param: "Idempotency-Key" });
+    expect(await keysNamed("another body")).toBe(0);
+  });
+
+  test("of a hundred at once one acts, and all are told the same", async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => send("/keys", { name: "hundred" })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
+    expect(answers.filter(({ headers }) => headers.get("idempotent-replayed") === null)).toHaveLength(1);
+    expect(await keysNamed("hundred")).toBe(1);
+  });
+
+  test("a grant is given once", async () => {
+    const workspaceId = textAt(await (await stage.own("GET", "/admin/workspaces?search=ws_strange")).json(), "data.0.id");
+    const balance = async (): Promise<number> => numberAt(await (await stage.stranger("GET", "/credits")).json(), "balance");
+    const before = await balance();
+    const grant = { workspace_id: workspaceId, amount: 2, bucket: "topup" };
+    const answers = await Promise.all([send("/admin/grants", grant), send("/admin/grants", grant), send("/admin/grants", grant)]);
+    expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
+    const list = listAt(await (await stage.own("GET", `/admin/grants?workspace_id=${workspaceId}`)).json(), "data");
+    expect(list.filter((each) => at(each, "amount") === 2)).toHaveLength(1);
+    expect(await balance()).toBeCloseTo(before + 2);
+  });
+
+  test("each credential has its own keys", async () => {
+    const mine = await send("/keys", { name: "mine" });
+    const theirs = await send("/keys", { name: "mine" }, strangersKey);
+    expect([mine.status, theirs.status, theirs.headers.get("idempotent-replayed")]).toEqual([200, 200, null]);
+    const child = await send("/key/children", { name: "mine" }, testLlmKey);
+    expect([child.status, child.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect(await keysNamed("mine", stage.stranger)).toBe(1);
+  });
+
+  test("a refused request leaves its key free", async () => {
+    expect((await send("/keys", { name: "" })).status).toBe(400);
+    expect((await send("/keys", { name: "k", allowed_endpoints: ["/nowhere"] })).status).toBe(400);
+    const answer = await send("/keys", { name: "at last" });
+    expect([answer.status, answer.headers.get("idempotent-replayed")]).toEqual([200, null]);
+  });
+
+  test("an answer is given again after a restart, and forgotten after 24 hours", async () => {
+    const first = await (await send("/keys", { name: "for a day" })).text();
+    await stage.restart();
+    clock.advance(dayMs - 1_000);
+    expect(await (await send("/keys", { name: "for a day" })).text()).toBe(first);
+    clock.advance(2_000);
+    const later = await send("/keys", { name: "for a day" });
+    expect([later.status, later.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect(await keysNamed("for a day")).toBe(2);
+  });
+
+  test("neither the key, nor the request, nor the secret of the answer is in the database in clear", async () => {
+    const secret = textAt(await (await send("/keys", { name: "sealed-name" })).json(), "key");
+    const rows = await stage.gateway().app.storage.database.selectFrom("idempotent_requests").selectAll().execute();
+    const text = JSON.stringify(rows);
+    expect(text).toContain('"answer":"v1|');
+    for (const clear of [secret, secret.slice(12), key, "sealed-name"]) expect(text).not.toContain(clear);
+  });
+
+  test("a request that was cut off is not done again: 409 says so", async () => {
+    await send("/keys", { name: "cut" });
+    await stage.gateway().app.storage.database.updateTable("idempotent_requests").set({ state: "started", answer: null })
+      .where("started_at_ms", "=", clock.nowMs()).execute();
+    const underWay = await errorOf(await send("/keys", { name: "cut" }));
+    expect(underWay).toMatchObject({ status: 409, message: expect.stringContaining("under way") });
+    expect(underWay.headers.get("retry-after")).toBe("1");
+    clock.advance(61_000);
+    expect(await errorOf(await send("/keys", { name: "cut" }))).toMatchObject({ status: 409, message: expect.stringContaining("cut off") });
+    expect(await keysNamed("cut")).toBe(1);
+  });
+
+  test.each([" ", "x".repeat(256), "ü"])("the key %j is refused", async (name) => {
+    const refused = await fetch(`${stage.gateway().baseUrl}/keys`, {
+      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": name }, body: '{"name":"k"}',
+    });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, param: "Idempotency-Key" });
+  });
+});
+
+/** Changes that may be repeated without a key: a second one finds nothing left to do, or is about this browser alone. */
+const repeatable = [/^\/api\/auth\//, /^\/(claim|join|sign-up|reset-password|verify-email)$/, /\/clear$/];
+
+test("every route that makes or moves something takes an idempotency key", () => {
+  const posts = endpoints.filter((endpoint) => endpoint.method === "POST" && isAudited(endpoint));
+  const without = posts.filter(({ idempotent, path }) => !idempotent && !repeatable.some((pattern) => pattern.test(path)));
+  expect(without.map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { testManagementKey } from "../../support/gateway.ts";
+import { endProcesses } from "../../support/process.ts";
+import { hasRedis } from "../../support/redis.ts";
+import { startNodes, type Nodes } from "./support/nodes.ts";
+
+describe.skipIf(!hasRedis)("an idempotency key at two gateways", () => {
+  let nodes: Nodes;
+  beforeAll(async () => {
+    nodes = await startNodes();
+  }, 60_000);
+  afterAll(async () => {
+    await endProcesses();
+    await nodes.stop();
+  });
+
+  const create = (index: number): Promise<Response> => fetch(`${nodes.gateways[index % 2 === 0 ? 0 : 1].url}/api/v1/keys`, {
+    method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": "of-two" }, body: '{"name":"of two"}',
+  });
+
+  test("names one request: one key is made, and both give its answer", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => create(index)));
+    const statuses = new Set(answers.map(({ status }) => status));
+    statuses.delete(409);
+    expect(statuses).toEqual(new Set([200]));
+    const [here, there] = [await create(0), await create(1)];
+    expect([here.headers.get("idempotent-replayed"), there.headers.get("idempotent-replayed")]).toEqual(["true", "true"]);
+    expect(await there.text()).toBe(await here.text());
+    const rows = await nodes.query("select count(*) as keys from llm_keys where name = 'of two'");
+    expect(Number(rows[0]?.["keys"])).toBe(1);
+  }, 60_000);
+});
