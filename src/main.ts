@@ -57,6 +57,8 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     bootstrap: configuration.bootstrap,
     people: configuration.auth,
     mail: configuration.mail,
+    proxies: configuration.proxies,
+    extraCertificates: configuration.extraCertificates,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     payments: configuration.payments,
     referrals: configuration.referrals,

@@ -7,6 +7,7 @@ import type { ReferralSettings } from "../account/referrals/referral-settings.ts
 import type { TrustedProxies } from "../http/client-address.ts";
 import type { DisconnectPolicy } from "../inference/dependencies.ts";
 import type { CatalogSources } from "./live-catalog.ts";
+import type { ProxySettings } from "../platform/lib/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */
@@ -36,6 +37,10 @@ export interface AppSettings extends CatalogSources {
   referrals?: ReferralSettings | undefined;
   /** Where mail is handed in; absent where none is sent. */
   mail?: MailSettings | undefined;
+  /** Proxies that requests to providers go through; absent, they go out directly. */
+  proxies?: ProxySettings | undefined;
+  /** Certificates in PEM that are trusted beside the platform's own list. */
+  extraCertificates?: readonly string[];
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   webhookNetworks?: readonly string[];
   /** How long generation records are kept, in days. */

@@ -1,3 +1,4 @@
+import { getCACertificates } from "node:tls";
 import type { AppTools } from "./app-tools.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
@@ -13,10 +14,11 @@ import { KeepAliveTicker } from "../inference/keep-alive.ts";
 import { HealthWindows } from "../inference/routing/health-windows.ts";
 import { type SharedPlaces, StickySessions } from "../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../inference/upstream-targets.ts";
-import { UpstreamClient } from "../inference/upstream/upstream-client.ts";
+import { UpstreamClient, type UpstreamNetwork } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import { observeInference } from "./observe.ts";
 import { type Clock } from "../platform/lib/clock.ts";
+import { ProxyRules } from "../platform/lib/proxy-rules.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 
 /** Builds what serving a request needs. */
@@ -30,7 +32,7 @@ export function buildInference(
   },
 ): InferenceDependencies {
   const { clock, catalog, ledger, security, providerKeys, referrals } = parts;
-  const upstream = new UpstreamClient({ clock });
+  const upstream = new UpstreamClient({ clock, network: networkOf(settings) });
   return {
     catalog,
     ledger,
@@ -55,6 +57,12 @@ export function buildInference(
     isServable,
   };
 }
+
+/** The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied only where more is trusted. */
+const networkOf = ({ proxies, extraCertificates = [] }: AppSettings): UpstreamNetwork => ({
+  proxies: new ProxyRules(proxies ?? { https: undefined, http: undefined, none: undefined }),
+  trusted: extraCertificates.length === 0 ? undefined : [...getCACertificates("default"), ...extraCertificates],
+});
 
 /** The first of a workspace's own keys for a provider that may be used now, in clear. */
 export const ownKeyLookup = (providerKeys: ProviderKeys) => (workspaceId: string, providerId: string): string | undefined => {

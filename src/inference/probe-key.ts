@@ -26,12 +26,12 @@ export const probeKeyThrough = ({ catalog, upstream }: { catalog(): CatalogSnaps
   };
 
 async function probe(
-  { credentialHeader: { name, prefix }, headers }: Provider,
+  { credentialHeader: { name, prefix }, headers, proxy }: Provider,
   { baseUrl, secret, upstream }: { baseUrl: string; secret: string; upstream: UpstreamClient },
 ): Promise<ProbeOutcome> {
   const target = upstreamTarget(`${baseUrl}/models`, {
     accept: "application/json", "user-agent": "switchyard", ...headers, [name]: prefix + secret,
-  });
+  }, { proxy });
   const response = await upstream.send({
     target: { ...target, headPrefix: target.headPrefix.replace(/^POST /, "GET ") },
     body: "",

@@ -52,7 +52,7 @@ function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamCli
     if (provider.signing === undefined) return undefined;
     let signer = signers.get(provider);
     if (signer === undefined) {
-      signer = createSigner(provider.signing, { clock, post: postFormThrough(upstream) });
+      signer = createSigner(provider.signing, { clock, post: postFormThrough(upstream, provider) });
       signers.set(provider, signer);
     }
     return signer;
@@ -75,5 +75,5 @@ function buildTarget(
     ...provider.headers,
     ...(provider.apiKey === undefined || provider.apiKey === "" ? {} : { [name]: prefix + provider.apiKey }),
   };
-  return { ...upstreamTarget(url, headers), ...(signer !== undefined && { signing: { signer, url, headers } }) };
+  return { ...upstreamTarget(url, headers, provider), ...(signer !== undefined && { signing: { signer, url, headers } }) };
 }

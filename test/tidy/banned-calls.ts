@@ -35,7 +35,10 @@ const bans: readonly Ban[] = [
   },
   {
     name: "Bun.connect",
-    except: { "src/inference/upstream/connection.ts": "is the one place that opens upstream sockets" },
+    except: {
+      "src/inference/upstream/connection.ts": "is the one place that opens upstream sockets",
+      "src/inference/upstream/proxy-tunnel.ts": "opens them through proxies",
+    },
     instead: "send through UpstreamClient",
   },
   {

@@ -39,7 +39,7 @@ export async function askParser(upstream: UpstreamClient, question: ParserQuesti
     const response = await upstream.send({
       target: upstreamTarget(`${credential.baseUrl}/documents/parse?wait_seconds=${waitSeconds}`, {
         "content-type": "application/json", "user-agent": "switchyard", authorization: `Bearer ${credential.apiKey}`,
-      }),
+      }, credential),
       body: bodyText,
       headers: { "idempotency-key": jobId },
       connectTimeoutMs: connectMs,

@@ -9,6 +9,8 @@ export interface DocumentCredential {
   /** Whose key it is. */
   source: "own_byok" | "platform";
   timeouts: { connectMs: number; idleMs: number; totalMs: number };
+  /** The provider's own proxy, or `none`. */
+  proxy?: string | undefined;
 }
 
 /** The credential of a workspace; undefined when it has none. */
@@ -37,8 +39,8 @@ export function documentCredentialLookup(
 }
 
 function credentialAt(
-  { id, baseUrl, surfaceBaseUrls, timeouts }: Provider, key: Pick<DocumentCredential, "apiKey" | "source">,
+  { id, baseUrl, surfaceBaseUrls, timeouts, proxy }: Provider, key: Pick<DocumentCredential, "apiKey" | "source">,
 ): DocumentCredential | undefined {
   const address = surfaceBaseUrls?.documents ?? baseUrl;
-  return address === undefined ? undefined : { providerId: id, baseUrl: address, timeouts, ...key };
+  return address === undefined ? undefined : { providerId: id, baseUrl: address, timeouts, proxy, ...key };
 }

@@ -34,6 +34,7 @@ export function configureProvider(
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
     dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
+    proxy: entry.proxy,
     quirks: quirksOf(entry.deviations ?? [], (like ?? known)?.quirks ?? {}),
   });
 }

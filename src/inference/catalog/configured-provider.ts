@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
+import { proxyProblem } from "../../platform/lib/proxy-rules.ts";
 import { contradictedBy, deviationNames } from "../providers/deviations.ts";
 import { providerDefinitions } from "../providers/index.ts";
 
@@ -80,6 +81,11 @@ const modelSchema = z.strictObject({
   coming_soon: z.boolean().optional(),
 });
 
+const proxySchema = z.string().superRefine((text, context) => {
+  const message = text === "none" ? undefined : proxyProblem(text);
+  if (message !== undefined) context.addIssue({ code: "custom", message: `${message}, or none` });
+});
+
 const milliseconds = z.int().positive();
 
 const providerSchema = z.strictObject({
@@ -101,6 +107,8 @@ const providerSchema = z.strictObject({
     idle: milliseconds,
     total: milliseconds,
   }).partial().optional(),
+  /** The proxy that requests to it go through in place of the environment's, or `none`. */
+  proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),
   /** What its answers may cost callers a day (UTC) before it is left alone until the next. */
   budget_usd_per_day: z.number().nonnegative().optional(),

@@ -49,6 +49,8 @@ export interface Provider {
   headers?: Readonly<Record<string, string>>;
   dataPolicy: DataPolicy;
   timeouts: UpstreamTimeouts;
+  /** The proxy that requests to it go through, or `none`; absent follows the environment's. May hold credentials. */
+  proxy?: string;
   /** Named deviations from the dialect. */
   quirks: ProviderQuirks;
   /** True for the built-in simulated provider. */

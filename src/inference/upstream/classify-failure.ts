@@ -38,6 +38,8 @@ const byStatus: Record<number, Judgement> = {
   402: judge("upstream_error", "credential_error", elsewhereWithoutBlame),
   403: judge("upstream_403", "credential_error", elsewhereWithoutBlame),
   404: judge("model_unavailable", "model_unavailable", elsewhereWithoutBlame),
+  // A proxy on the way wants other credentials (RFC 9110, 15.5.8): no provider has seen the request.
+  407: judge("bad_gateway", "upstream_error", elsewhereWithoutBlame),
   408: judge("request_timeout", "timeout", elsewhere),
   413: judge("content_too_large", "upstream_error", elsewhereWithoutBlame),
   422: judge("unprocessable_entity", "upstream_error", final),
@@ -93,6 +95,7 @@ export function classifyTransport(failure: UpstreamFailure, status: number | nul
 const faultTexts: Record<TransportFault, string> = {
   connect_failed: "no connection could be opened",
   connect_timeout: "no connection could be opened in time",
+  proxy_refused: "the proxy refused to open a connection",
   tls_failed: "the TLS handshake failed",
   first_token_timeout: "no content came in time",
   idle_timeout: "the answer stalled",

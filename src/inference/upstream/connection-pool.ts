@@ -1,11 +1,11 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import { Connection, type Origin } from "./connection.ts";
+import { Connection, type Place } from "./connection.ts";
 import type { ExchangeTie } from "./lifeline.ts";
 
 const idleDefaultMs = 30_000;
-const idleConnectionsPerOriginMax = 1_024;
+const idleConnectionsPerPlaceMax = 1_024;
 
-/** Keeps idle connections by origin, newest first, and opens new ones when there is none. */
+/** Keeps idle connections by where they lead, newest first, and opens new ones when there is none. */
 export class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
   private readonly clock: Clock;
@@ -20,9 +20,9 @@ export class ConnectionPool {
     return this.all.size;
   }
 
-  /** An idle connection of the origin that can still be trusted; undefined asks for a new one. */
-  takeIdle(originKey: string): Connection | undefined {
-    const stack = this.idle.get(originKey);
+  /** An idle connection to a place that can still be trusted; undefined asks for a new one. */
+  takeIdle(key: string): Connection | undefined {
+    const stack = this.idle.get(key);
     if (stack === undefined) return undefined;
     for (let connection = stack.pop(); connection !== undefined; connection = stack.pop()) {
       if (!connection.isClosed && connection.idleUntilMs > this.clock.monotonicMs()) return connection;
@@ -32,8 +32,8 @@ export class ConnectionPool {
   }
 
   /** Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves meanwhile. */
-  open(origin: { origin: Origin; key: string }, options: { timeoutMs: number; lifeline: ExchangeTie }): Promise<Connection> {
-    const connection = new Connection(origin, this.release);
+  open(place: Place, options: { timeoutMs: number; lifeline: ExchangeTie }): Promise<Connection> {
+    const connection = new Connection(place, this.release);
     this.all.add(connection);
     const opened = connection.open(options.timeoutMs);
     options.lifeline.attach(connection);
@@ -57,9 +57,9 @@ export class ConnectionPool {
       this.all.delete(connection);
       return;
     }
-    let stack = this.idle.get(connection.originKey);
-    if (stack === undefined) this.idle.set(connection.originKey, (stack = []));
-    if (stack.length >= idleConnectionsPerOriginMax) {
+    let stack = this.idle.get(connection.place.key);
+    if (stack === undefined) this.idle.set(connection.place.key, (stack = []));
+    if (stack.length >= idleConnectionsPerPlaceMax) {
       connection.destroy();
       return;
     }

@@ -1,4 +1,6 @@
-import type { Socket } from "bun";
+import type { Socket, TLSOptions } from "bun";
+import type { Proxy } from "../../platform/lib/proxy-rules.ts";
+import { ProxyTunnel } from "./proxy-tunnel.ts";
 import { ResponseParser, type ResponseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -7,6 +9,17 @@ export interface Origin {
   secure: boolean;
   host: string;
   port: number;
+}
+
+/** Where a connection leads, and how. */
+export interface Place {
+  origin: Origin;
+  /** Connections of one key can stand in for one another. */
+  key: string;
+  /** What it goes through. */
+  proxy: Proxy | undefined;
+  /** Certificates in PEM that are trusted in place of the platform's own list. */
+  trusted: readonly string[] | undefined;
 }
 
 /** A request as it goes over the wire. */
@@ -59,8 +72,7 @@ const socketHandlers = {
  * per request and cannot tell a slow connect from a slow answer.
  */
 export class Connection {
-  readonly origin: Origin;
-  readonly originKey: string;
+  readonly place: Place;
   /** Milliseconds of the monotonic clock since which it has been idle. */
   idleSinceMs = 0;
   /** Milliseconds of the monotonic clock at which an idle connection is no longer trusted. */
@@ -68,6 +80,7 @@ export class Connection {
   /** How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said nothing. */
   idleForMs: number | undefined;
   private socket: Socket<Connection> | undefined;
+  private tunnel: ProxyTunnel | undefined;
   private readonly parser: ResponseParser;
   private listener: ExchangeListener | undefined;
   private unsent: Uint8Array | undefined;
@@ -78,12 +91,8 @@ export class Connection {
   private refused!: (failure: UpstreamFailure) => void;
   private readonly release: (connection: Connection, reusable: boolean) => void;
 
-  constructor(
-    origin: { origin: Origin; key: string },
-    release: (connection: Connection, reusable: boolean) => void,
-  ) {
-    this.origin = origin.origin;
-    this.originKey = origin.key;
+  constructor(place: Place, release: (connection: Connection, reusable: boolean) => void) {
+    this.place = place;
     this.release = release;
     this.parser = new ResponseParser({
       onHead: (head) => this.listener?.onHead(head),
@@ -92,7 +101,7 @@ export class Connection {
     });
   }
 
-  /** Opens the socket; rejects with `connect_failed`, `tls_failed` or `connect_timeout`. */
+  /** Opens the socket; rejects with `connect_failed`, `proxy_refused`, `tls_failed` or `connect_timeout`. */
   open(timeoutMs: number): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
     const timer = setTimeout(() => {
@@ -107,16 +116,34 @@ export class Connection {
       this.destroy();
       reject(failure);
     };
+    const { origin, proxy } = this.place;
+    if (proxy !== undefined && origin.secure) this.openThrough(proxy);
+    else this.openTo(proxy ?? origin);
+    return promise;
+  }
+
+  private openTo({ host, port }: Pick<Origin, "host" | "port">): void {
     Bun.connect<Connection>({
-      hostname: this.origin.host,
-      port: this.origin.port,
-      socket: socketHandlers,
-      data: this,
-      ...(this.origin.secure ? { tls: { serverName: this.origin.host, rejectUnauthorized: true } } : {}),
+      hostname: host, port, socket: socketHandlers, data: this, ...(this.place.origin.secure ? { tls: this.tls() } : {}),
     }).then((socket) => {
       if (this.closed) socket.terminate();
     }, (error: unknown) => this.onConnectError(error));
-    return promise;
+  }
+
+  private openThrough(proxy: Proxy): void {
+    this.tunnel = new ProxyTunnel(proxy, {
+      origin: this.place.origin,
+      listener: {
+        onTunnel: (socket) => void socket.upgradeTLS<Connection>({ data: this, socket: socketHandlers, tls: this.tls() }),
+        onFailure: (failure) => this.refused(failure),
+      },
+    });
+    this.tunnel.open();
+  }
+
+  private tls(): TLSOptions {
+    const { origin: { host }, trusted } = this.place;
+    return { serverName: host, rejectUnauthorized: true, ...(trusted === undefined ? {} : { ca: [...trusted] }) };
   }
 
   /** Gives up on a connection that is still being opened. */
@@ -176,6 +203,7 @@ export class Connection {
     if (!this.closed) {
       this.closed = true;
       this.socket?.terminate();
+      this.tunnel?.destroy();
       this.release(this, false);
     }
   }
@@ -183,7 +211,7 @@ export class Connection {
   onOpen(socket: Socket<Connection>): void {
     this.socket = socket;
     if (this.closed) socket.terminate();
-    else if (!this.origin.secure) {
+    else if (!this.place.origin.secure) {
       socket.setNoDelay(true);
       this.opened(this);
     }

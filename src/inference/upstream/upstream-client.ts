@@ -1,5 +1,6 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import type { Connection, Origin, WireRequest } from "./connection.ts";
+import { parseProxy, type Proxy, ProxyRules } from "../../platform/lib/proxy-rules.ts";
+import type { Connection, Origin, Place, WireRequest } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
 import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
@@ -16,6 +17,8 @@ export interface UpstreamTarget {
   originKey: string;
   /** Request line and all headers but the content length, ready to be sent. */
   headPrefix: string;
+  /** The provider's own proxy, or `none`; absent follows the rules of the whole gateway. */
+  proxy?: Proxy | "none";
   /** What proves the sender of each request, where that is more than a constant header. */
   signing?: TargetSigning;
 }
@@ -42,13 +45,26 @@ export interface UpstreamRequest {
   lifeline: ExchangeTie;
 }
 
-/** Builds the constant part of every request to a URL. Header values must not hold line breaks. */
-export function upstreamTarget(url: string, headers: Readonly<Record<string, string>>): UpstreamTarget {
+/** How requests leave the gateway. */
+export interface UpstreamNetwork {
+  proxies: ProxyRules;
+  /** Certificates in PEM that are trusted in place of the platform's own list; absent trusts that. */
+  trusted?: readonly string[] | undefined;
+}
+
+/**
+ * Builds the constant part of every request to a URL. Header values must not hold line breaks. `proxy` is a provider's own: an
+ * address, or `none`.
+ */
+export function upstreamTarget(
+  url: string, headers: Readonly<Record<string, string>>, { proxy }: { proxy?: string | undefined } = {},
+): UpstreamTarget {
   const { protocol, hostname, port, pathname, search, host } = new URL(url);
   const secure = protocol === "https:";
   const origin = { secure, host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? (secure ? 443 : 80) : Number(port) };
   const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${headerLines(headers)}`;
-  return { origin, originKey: `${protocol}//${host}`, headPrefix };
+  const target = { origin, originKey: `${protocol}//${host}`, headPrefix };
+  return proxy === undefined ? target : { ...target, proxy: proxy === "none" ? proxy : parseProxy(proxy) };
 }
 
 function headerLines(headers: Readonly<Record<string, string>>): string {
@@ -61,14 +77,22 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
   return lines;
 }
 
+/** How requests to a target travel. */
+interface Way extends Place {
+  headPrefix: string;
+}
+
 /** Opens, keeps and reuses upstream connections. Nobody else opens upstream sockets. */
 export class UpstreamClient {
   private readonly clock: Clock;
   private readonly pool: ConnectionPool;
   private readonly watch: DeadlineWatch;
+  private readonly network: UpstreamNetwork;
+  private readonly ways = new WeakMap<UpstreamTarget, Way>();
 
-  constructor({ clock }: { clock: Clock }) {
+  constructor({ clock, network }: { clock: Clock; network?: UpstreamNetwork }) {
     this.clock = clock;
+    this.network = network ?? { proxies: new ProxyRules({ https: undefined, http: undefined, none: undefined }) };
     this.pool = new ConnectionPool(clock);
     this.watch = new DeadlineWatch(clock);
   }
@@ -84,13 +108,14 @@ export class UpstreamClient {
    */
   send(request: UpstreamRequest): Promise<UpstreamResponse> {
     if (request.lifeline.heardClientLeave) return Promise.reject(abandoned());
+    const way = this.wayTo(request.target);
     let wire: WireRequest;
     try {
-      wire = requestWire(request);
+      wire = requestWire(request, way);
     } catch (error) {
       return Promise.reject(error);
     }
-    const idle = this.pool.takeIdle(request.target.originKey);
+    const idle = this.pool.takeIdle(way.key);
     if (idle === undefined) return this.sendOnNew(request, wire);
     if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs) return this.sendOnRested(idle, { request, wire });
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
@@ -106,6 +131,12 @@ export class UpstreamClient {
     this.watch.stop();
   }
 
+  private wayTo(target: UpstreamTarget): Way {
+    let way = this.ways.get(target);
+    if (way === undefined) this.ways.set(target, (way = wayOf(target, this.network)));
+    return way;
+  }
+
   /** Lets the event loop poll once before it writes: the close of a connection that was idle for long may wait to be read. */
   private async sendOnRested(
     idle: Connection, { request, wire }: { request: UpstreamRequest; wire: WireRequest },
@@ -117,10 +148,7 @@ export class UpstreamClient {
 
   private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {
     const { target, lifeline } = request;
-    const connection = await this.pool.open(
-      { origin: target.origin, key: target.originKey },
-      { timeoutMs: request.connectTimeoutMs, lifeline },
-    );
+    const connection = await this.pool.open(this.wayTo(target), { timeoutMs: request.connectTimeoutMs, lifeline });
     if (lifeline.clientGone) {
       connection.destroy();
       throw abandoned();
@@ -142,10 +170,23 @@ export class UpstreamClient {
 
 const abandoned = (): UpstreamFailure => new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
 
-function requestWire({ target, body, headers }: UpstreamRequest): WireRequest {
+/**
+ * Through a proxy, https goes in a tunnel and http as a request for the whole URL (RFC 9112, 3.2.2), with the proxy's credentials
+ * in a header that only the proxy reads.
+ */
+function wayOf({ origin, originKey, headPrefix, proxy: own }: UpstreamTarget, { proxies, trusted }: UpstreamNetwork): Way {
+  const proxy = own === "none" ? undefined : own ?? proxies.proxyFor(origin);
+  if (proxy === undefined) return { origin, key: originKey, headPrefix, proxy, trusted };
+  const key = `${originKey} ${proxy.host}:${proxy.port} ${proxy.authorization ?? ""}`;
+  if (origin.secure) return { origin, key, headPrefix, proxy, trusted };
+  const proof = proxy.authorization === undefined ? "" : `proxy-authorization: ${proxy.authorization}\r\n`;
+  return { origin, key, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof, proxy, trusted };
+}
+
+function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): WireRequest {
   const bodyBytes = Buffer.byteLength(body);
   const more = headers === undefined ? "" : headerLines(headers);
-  const head = `${target.headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
+  const head = `${headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
   // A head has ASCII only, so its length in bytes is its length.
   return { text: head + body, byteLength: head.length + bodyBytes };
 }

@@ -1,6 +1,6 @@
 /** Where an exchange with an upstream broke, before any HTTP status could be judged. */
 export type TransportFault =
-  | "connect_failed" | "connect_timeout" | "tls_failed"
+  | "connect_failed" | "connect_timeout" | "proxy_refused" | "tls_failed"
   | "first_token_timeout" | "idle_timeout" | "total_timeout"
   | "connection_closed" | "malformed_response" | "response_too_large" | "aborted";
 

@@ -54,6 +54,8 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },
+    proxies: variables.proxies,
+    extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),

@@ -10,6 +10,8 @@ import { readYaml, type YamlSource } from "./yaml-source.ts";
 export interface CheckOptions<Provider extends z.ZodType> {
   /** Name of the file in messages. */
   file: string;
+  /** Where relative paths in it start. */
+  directory: string;
   environment: Environment;
   providerSchema: Provider;
 }
@@ -17,10 +19,10 @@ export interface CheckOptions<Provider extends z.ZodType> {
 /** The settings that a file's text says; undefined when they cannot be used, and then a problem says why. */
 export function checkSettings<Provider extends z.ZodType>(
   text: string,
-  { file, environment, providerSchema }: CheckOptions<Provider>,
+  { file, directory, environment, providerSchema }: CheckOptions<Provider>,
   problems: ConfigurationProblem[],
 ): FileSettings<Provider> | undefined {
-  const schema = createFileSchema(providerSchema);
+  const schema = createFileSchema(providerSchema, directory);
   const source = readYaml(text, { file, environment });
   problems.push(...source.problems);
   if (source.data === undefined) return undefined;

@@ -1,3 +1,4 @@
+import type { ProxySettings } from "../lib/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import type { ConfiguredMail } from "./mail-schema.ts";
 import type { ConfiguredPayments } from "./payments-schema.ts";
@@ -85,6 +86,10 @@ export interface Configuration<Provider> {
       readonly signUp: boolean;
     }[];
   };
+  /** Proxies that requests to providers go through, by the environment; they may hold credentials. */
+  readonly proxies: ProxySettings;
+  /** Certificates in PEM that are trusted beside the platform's own list. */
+  readonly extraCertificates: readonly string[];
   /** Where mail is handed in; absent where none is sent. */
   readonly mail: ConfiguredMail | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { brand } from "../lib/brand.ts";
 import { nanoFromUsd } from "../lib/money.ts";
+import { proxyProblem } from "../lib/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import { planIds } from "./configuration.ts";
 import type { ConfigurationProblem } from "./configuration-error.ts";
@@ -41,6 +42,11 @@ export function readEnvironment(environment: Environment, problems: Configuratio
       webhookSecret: read.checked("STRIPE_WEBHOOK_SECRET", stripeWebhookSecretSchema),
       apiBase: read.checked("STRIPE_API_BASE", httpUrlSchema),
     },
+    proxies: {
+      https: read.proxy("HTTPS_PROXY") ?? read.proxy("https_proxy"),
+      http: read.proxy("HTTP_PROXY") ?? read.proxy("http_proxy"),
+      none: read.text("NO_PROXY") ?? read.text("no_proxy"),
+    },
     logLevel: read.choice("LOG_LEVEL", logLevels),
     bootstrap: {
       llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),
@@ -71,6 +77,14 @@ class VariableReader {
     const isPort = (value: string): boolean => /^\d{1,5}$/.test(value) && Number(value) <= 65_535;
     const text = this.matching(name, isPort, "expected an integer from 0 to 65535");
     return text === undefined ? undefined : Number(text);
+  }
+
+  proxy(name: string): string | undefined {
+    const text = this.text(name);
+    const message = text === undefined ? undefined : proxyProblem(text);
+    if (message === undefined) return text;
+    this.#problem(name, message);
+    return undefined;
   }
 
   usd(name: string): bigint | undefined {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { brand } from "../lib/brand.ts";
 import { planIds } from "./configuration.ts";
+import { certificateFileSchema } from "./certificate-file.ts";
 import { booleanFromText, numberFromText } from "./from-text.ts";
 import { mailSchema, webhooksSchema } from "./mail-schema.ts";
 import { paymentsSchema } from "./payments-schema.ts";
@@ -74,8 +75,8 @@ const authSchema = z.strictObject({
   }),
 }).partial();
 
-/** The schema of switchyard.yaml; providers are checked by the schema of those who use them. */
-export const createFileSchema = <Provider extends z.ZodType>(provider: Provider) => z.strictObject({
+/** The schema of switchyard.yaml; providers are checked by the schema of those who use them, and named files start at a directory. */
+export const createFileSchema = <Provider extends z.ZodType>(provider: Provider, directory: string) => z.strictObject({
   server: serverSchema,
   storage: z.strictObject({ url: storageUrlSchema, durability: z.enum(["power", "process"]) }).partial(),
   shared: z.strictObject({ url: sharedUrlSchema }).partial(),
@@ -84,6 +85,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider)
   disconnect: z.enum(["abort", "drain"]),
   providers: z.array(provider),
   sandbox: z.strictObject({ enabled: z.preprocess(booleanFromText, z.union([z.literal("auto"), z.boolean()])) }).partial(),
+  tls: z.strictObject({ ca_files: z.array(certificateFileSchema(directory)) }).partial(),
   catalog: z.strictObject({ facts: name }).partial(),
   ocr: z.strictObject({ model: modelId }).partial(),
   routers: z.partialRecord(z.enum(routerIds), routerSchema),

@@ -55,6 +55,8 @@ describe("what stands where nothing is said", () => {
       routers: {},
       plans: {},
       auth: { signUp: "invitation", plan: "free", oidc: [] },
+      proxies: { https: undefined, http: undefined, none: undefined },
+      extraCertificates: [],
       mail: undefined,
       webhooks: { allowedNetworks: [] },
       payments: {

@@ -29,7 +29,8 @@ export async function readSettingsFile<Provider extends z.ZodType>(
   if (text === undefined) return undefined;
   if (text.trim() === "") return {};
   const [{ checkSettings }, providerSchema] = await Promise.all([import("./check-settings.ts"), options.providerSchema()]);
-  return checkSettings(text, { file: options.named ?? defaultFile, environment: options.environment, providerSchema }, problems);
+  const { named: file = defaultFile, workingDirectory: directory, environment } = options;
+  return checkSettings(text, { file, directory, environment, providerSchema }, problems);
 }
 
 interface ReadTextOptions {

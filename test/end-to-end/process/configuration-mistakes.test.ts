@@ -53,6 +53,18 @@ const mistakes: Record<string, Mistake> = {
   "a configuration file that is not there": {
     environment: { SWITCHYARD_CONFIG: "absent.yaml" }, says: [/SWITCHYARD_CONFIG: cannot read absent\.yaml: there is no such file/],
   },
+  "proxies of another kind, and their secrets left out": {
+    yaml: provider("base_url: http://127.0.0.1:9/v1", "proxy: socks5://me:hidden@10.0.0.1:1080"),
+    environment: { HTTPS_PROXY: "https://me:hidden@proxy.example", http_proxy: "ftp://proxy.example" },
+    says: [
+      /switchyard\.yaml:4 providers\[0\]\.proxy: expected the address of a proxy.*socks5: is not supported.*or none/,
+      /HTTPS_PROXY: expected the address of a proxy.*https: is not supported/, /http_proxy: expected/,
+    ],
+  },
+  "a file of certificates that is not there, and one that holds none": {
+    yaml: "tls:\n  ca_files:\n    - absent.pem\n    - switchyard.yaml\n",
+    says: [/switchyard\.yaml:3 tls\.ca_files\[0\]: .*ENOENT/, /switchyard\.yaml:4 tls\.ca_files\[1\]: .*BEGIN CERTIFICATE/],
+  },
   "a port beyond the last": { environment: { PORT: "70000" }, says: [/PORT: expected an integer from 0 to 65535/] },
   "a bootstrap key of another family": {
     environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" },

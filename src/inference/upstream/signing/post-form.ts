@@ -8,10 +8,10 @@ const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 20_000;
 const answerBytesMax = 64 * 1024;
 
-/** Posts through the connections that inference uses. Rejects with `UpstreamFailure`. */
-export const postFormThrough = (client: UpstreamClient): PostForm => async (url, form) => {
+/** Posts through the connections that inference uses, and the provider's own proxy. Rejects with `UpstreamFailure`. */
+export const postFormThrough = (client: UpstreamClient, provider: { proxy?: string } = {}): PostForm => async (url, form) => {
   const response = await client.send({
-    target: upstreamTarget(url, { "content-type": "application/x-www-form-urlencoded", accept: "application/json" }),
+    target: upstreamTarget(url, { "content-type": "application/x-www-form-urlencoded", accept: "application/json" }, provider),
     body: form,
     connectTimeoutMs,
     timeouts: { firstTokenMs: answerTimeoutMs, idleMs: answerTimeoutMs, totalMs: answerTimeoutMs },
