@@ -1,6 +1,7 @@
 import { getCACertificates } from "node:tls";
 import type { AppTools } from "./app-tools.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
 import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
@@ -26,6 +27,7 @@ export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
     clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
+    uncollected: UncollectedCharges;
     providerKeys: ProviderKeys; referrals: Referrals | undefined;
     /** Where other gateways tell where sessions were served; absent where there are none. */
     sessionPlaces: SharedPlaces | undefined;
@@ -36,7 +38,8 @@ export function buildInference(
   return {
     catalog,
     ledger,
-    chargesStall: () => parts.commits.stalled,
+    uncollected: parts.uncollected,
+    chargesStall: () => !parts.commits.admits(),
     providerKeys,
     openedRoutes: new OpenedRoutes({
       providerKeys, clock, onError: (error) => parts.logger.error({ err: error }, "a provider key could not be opened"),

@@ -21,7 +21,7 @@ export function compileApp(
     ...parts, endpoints,
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
-    onError: observeErrors(tools),
+    onError: observeErrors({ ...tools, clock: parts.clock }),
     onAnswerError: (error) => tools.logger.error({ err: error }, "the answer of a request with an idempotency key could not be kept"),
     onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
     ...observeRequests(tools.metrics),

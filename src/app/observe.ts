@@ -1,8 +1,11 @@
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { UncollectedReports } from "../account/ledger/uncollected-charges.ts";
 import type { InferenceObserver, RequestTiming } from "../inference/observer.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import { LogLimit } from "../platform/lib/log-limit.ts";
+import { usdFromNano } from "../platform/lib/money.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { genAi } from "../platform/telemetry/gen-ai-attributes.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
@@ -20,6 +23,7 @@ const attemptOutcomes: Record<AttemptRecord["outcome"], Outcome> = { served: "co
 
 /** Metrics, traces and logs of everything that inference reports. */
 export function observeInference({ logger, metrics, tracing, clock }: Telemetry & { clock: Clock }): InferenceObserver {
+  const limit = new LogLimit(clock);
   return {
     attemptEnded: ({ provider, outcome }) => metrics.upstreamAttempt(provider, attemptOutcomes[outcome]).inc(),
     settled: (record, timing) => {
@@ -36,8 +40,12 @@ export function observeInference({ logger, metrics, tracing, clock }: Telemetry 
         error: { type: error.code, message: error.message },
       });
     },
-    settlementFailed: (error, generationId) =>
-      logger.error({ err: error, generation: generationId }, "a settlement could not be committed; nothing was charged"),
+    settlementFailed: (error, generationId) => {
+      const cause = error instanceof Error ? error.message : String(error);
+      const leftOut = limit.pass(cause);
+      if (leftOut === undefined) return;
+      logger.error({ err: error, generation: generationId, left_out: leftOut }, `charge rejected: ${cause}; it will be booked as uncollected`);
+    },
     responseNotKept: (error, response) =>
       logger.error({ err: error, response }, "a response could not be stored; its client has it all the same"),
     streamOpened: () => metrics.openStreams.inc(),
@@ -69,6 +77,8 @@ function recordMetrics(metrics: Metrics, { record, timing }: { record: Generatio
   };
   if (timing.firstContentMs !== null) finished.firstTokenMs = timing.firstContentMs - timing.startedMs;
   metrics.recordInference(finished);
+  const { uncollectedNanoUsd } = record.detail;
+  if (uncollectedNanoUsd !== undefined) metrics.uncollectedNanoUsd("balance").inc(Number(uncollectedNanoUsd));
 }
 
 /** Attempts follow each other, so their times add up from the first one's start. */
@@ -121,21 +131,43 @@ export function observeRequests(metrics: Metrics) {
 }
 
 /** Counts refused and failed requests, and logs those that somebody has to look at. */
-export function observeErrors({ logger, metrics }: Telemetry) {
+export function observeErrors({ logger, metrics, clock }: Telemetry & { clock: Clock }) {
+  const limit = new LogLimit(clock);
   return (error: GatewayError, { traceId, method, path }: { traceId: string; method: string; path: string }): void => {
     metrics.error(error.code).inc();
     if (error.code === "rate_limit_exceeded" || error.code === "ip_rate_limit_exceeded") metrics.rateLimited.inc();
     const fields = { trace_id: traceId, method, path, code: error.code, fault: error.fault, detail: error.detail };
-    if (error.fault === "gateway") logger.error({ ...fields, err: error.cause ?? error }, error.message);
-    else if (error.fault === "upstream") logger.warn({ ...fields, metadata: error.metadata }, error.message);
-    else logger.debug(fields, error.message);
+    if (error.code === "service_unavailable") {
+      const leftOut = limit.pass(error.message);
+      const reason = error.cause instanceof Error ? error.cause.message : undefined;
+      if (leftOut !== undefined) return logger.warn({ ...fields, reason, left_out: leftOut }, error.message);
+    } else if (error.fault === "gateway" && error.code !== "not_configured") {
+      return logger.error({ ...fields, err: error.cause ?? error }, error.message);
+    } else if (error.fault === "upstream") return logger.warn({ ...fields, metadata: error.metadata }, error.message);
+    logger.debug(fields, error.message);
+  };
+}
+
+/** Metrics and log lines of charges that the database refused. */
+export function observeUncollected({ logger, metrics }: Telemetry): UncollectedReports {
+  return {
+    onKept: (amountNano) => metrics.uncollectedNanoUsd("database").inc(Number(amountNano)),
+    onWritten: (charges, amountNano) =>
+      logger.warn({ charges, usd: usdFromNano(amountNano) }, `${charges} charges that the database had refused are booked as uncollected`),
+    onLost: (charges, amountNano) =>
+      logger.error({ charges, usd: usdFromNano(amountNano) }, `${charges} charges that the database had refused are in no book`),
   };
 }
 
 /** Shows figures that are read when somebody asks for metrics. */
 export function watchFigures(
-  metrics: Metrics, { ledger, commits }: { ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount"> },
+  metrics: Metrics,
+  { ledger, commits, uncollected }: {
+    ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">; uncollected: { readonly count: number };
+  },
 ): void {
   metrics.watchHoldsOpen(() => ledger.openHoldCount);
   metrics.watchCommitQueuePending(() => commits.pendingCount);
+  metrics.watchCommitsRejected(() => commits.rejectedCount);
+  metrics.watchUncollectedWaiting(() => uncollected.count);
 }

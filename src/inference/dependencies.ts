@@ -1,6 +1,7 @@
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
 import type { GenerationRecord } from "../insights/generation-record.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
 import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import type { Privacy } from "../account/security/privacy.ts";
 import type { Clock } from "../platform/lib/clock.ts";
@@ -23,6 +24,8 @@ export interface InferenceDependencies {
   ledger: LedgerPort;
   /** Whether the database has stopped taking charges. */
   chargesStall(): boolean;
+  /** Where charges go that the database refused. */
+  uncollected: Pick<UncollectedCharges, "keep">;
   /** Callers' own keys at providers, and those that were donated. */
   providerKeys: ProviderKeys;
   openedRoutes: OpenedRoutes;

@@ -60,9 +60,13 @@ export async function settle(deps: InferenceDependencies, settlement: Settlement
     try {
       await posting.durable;
     } catch (error) {
+      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
       throw refused(error, { deps, call });
     }
-  } else posting.durable.catch((error: unknown) => deps.observer.settlementFailed(error, call.generationId));
+  } else posting.durable.catch((error: unknown) => {
+    keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+    deps.observer.settlementFailed(error, call.generationId);
+  });
   const settledMs = deps.clock.monotonicMs();
   const { record, posted } = posting;
   if (record !== undefined) {
@@ -113,6 +117,20 @@ function post(
   // What the database refuses, the key gets back.
   if (credential !== undefined) posting.durable.catch(() => counted?.undo());
   return posting;
+}
+
+/** Keeps what the database refused, to be written without a charge when it takes commits again. */
+function keepUncollected(
+  deps: InferenceDependencies,
+  { settlement, amountNano, posted }: { settlement: Settlement; amountNano: bigint; posted: PostedCharge | undefined },
+): void {
+  const { call: { caller, generationId }, candidate: { route: { price } } } = settlement;
+  const lost = { chargedNano: 0n, uncollectedNano: amountNano, heldNano: posted?.heldNano ?? 0n, balanceAfterNano: 0n };
+  const record = generationRecord(deps, { settlement, posted: lost, price });
+  deps.uncollected.keep({
+    chargeId: generationId, workspaceId: caller.workspace.id, keyId: caller.key.id, amountNano,
+    alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
+  });
 }
 
 const settledBefore: Promise<void> = Promise.resolve();

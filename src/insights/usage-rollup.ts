@@ -41,6 +41,8 @@ export interface UsageTables {
     /** Tries that failed by the provider's own fault. */
     failures: number;
   };
+  /** What was delivered and could not be charged. */
+  uncollected_days: { day: number; workspace_id: string; model: string; requests: number; uncollected_nano: number | bigint };
 }
 
 const sumColumns = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano"] as const;
@@ -60,15 +62,20 @@ const networkHourAdd: AddStatement = {
 const networkDayAdd: AddStatement = {
   name: "network-day", table: "network_days", keyColumns: ["day", "model", "provider"], sumColumns: [...sumColumns, "attempts", "failures"],
 };
+const uncollectedDayAdd: AddStatement = {
+  name: "uncollected-day", table: "uncollected_days", keyColumns: ["day", "workspace_id", "model"], sumColumns: ["requests", "uncollected_nano"],
+};
 
 /** Every counter that a record makes grow. */
-export const usageAddStatements: readonly AddStatement[] = [usageHourAdd, usageDayAdd, usageKeyDayAdd, networkHourAdd, networkDayAdd];
+export const usageAddStatements: readonly AddStatement[] = [
+  usageHourAdd, usageDayAdd, usageKeyDayAdd, networkHourAdd, networkDayAdd, uncollectedDayAdd,
+];
 
 type Adds = CommitUnit["adds"][number][];
 
 /** The counters of a request, to be committed together with its record so that they grow exactly once. */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
-  const { usage } = record.detail;
+  const { usage, uncollectedNanoUsd } = record.detail;
   const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens, status } = record;
   const hour = Math.floor(record.createdAtMs / hourMs);
   const day = Math.floor(record.createdAtMs / dayMs);
@@ -81,6 +88,9 @@ export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
     { statement: usageDayAdd, key: [workspaceId, day, keyId, model, provider], sums },
     { statement: usageKeyDayAdd, key: [workspaceId, day, keyId, model], sums },
   ];
+  if (uncollectedNanoUsd !== undefined) {
+    adds.push({ statement: uncollectedDayAdd, key: [day, workspaceId, model], sums: [1, Number(uncollectedNanoUsd)] });
+  }
   // The figures of the whole service are those of its providers: what reached none, or was cached, is no part of them.
   const last = attempts.at(-1);
   if (last === undefined) return adds;

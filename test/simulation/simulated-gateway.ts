@@ -37,7 +37,9 @@ const answer = JSON.stringify({
 });
 
 /** Charges that are booked and written nowhere. */
-const forgetfulCommits: CommitQueue = { commit: () => Promise.resolve(), flush: () => Promise.resolve(), pendingCount: 0, stalled: false };
+const forgetfulCommits: CommitQueue = {
+  commit: () => Promise.resolve(), flush: () => Promise.resolve(), pendingCount: 0, rejectedCount: 0, stalled: false, admits: () => true,
+};
 
 const owner = {
   kind: "llm-key", workspace: { id: "ws" },
@@ -97,7 +99,7 @@ export async function simulateGateway(
   }, insights);
   const deps = {
     ...planDependencies(catalog, { clock, random, health: new HealthWindows(clock, insights.stateOf) }),
-    clock, upstream, observer, unsettled: insights.unsettled,
+    clock, upstream, observer, unsettled: insights.unsettled, uncollected: { keep: () => undefined },
     targetOf: createTargetLookup({ clock, upstream }), disconnect: "abort", chargesStall: () => false,
     ledger: new Ledger({ book, commits: forgetfulCommits, clock }),
     providerKeys: { concern: () => false, release: () => undefined } as unknown as InferenceDependencies["providerKeys"],

@@ -25,6 +25,14 @@ export class FaultyCommits implements CommitQueue {
     return this.commits.stalled;
   }
 
+  get rejectedCount(): number {
+    return this.commits.rejectedCount;
+  }
+
+  admits(): boolean {
+    return this.commits.admits();
+  }
+
   async commit(unit: CommitUnit): Promise<void> {
     const fate = this.next;
     this.next = "works";

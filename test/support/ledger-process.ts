@@ -54,7 +54,8 @@ export class LedgerProcess {
     const { storage, clock } = parts;
     const database = storage.database as unknown as Kysely<ReadingTables>;
     const commits: CommitQueue = {
-      commit: (unit) => this.commit(unit), flush: () => storage.commits.flush(), pendingCount: 0, stalled: false,
+      commit: (unit) => this.commit(unit), flush: () => storage.commits.flush(), pendingCount: 0,
+      rejectedCount: 0, stalled: false, admits: () => true,
     };
     const shared = {
       get runId() {

@@ -5,7 +5,12 @@ export class MemoryCommits implements CommitQueue {
   readonly units: CommitUnit[] = [];
   failNext = false;
   readonly pendingCount = 0;
+  readonly rejectedCount = 0;
   readonly stalled = false;
+
+  admits(): boolean {
+    return true;
+  }
 
   commit(unit: CommitUnit): Promise<void> {
     if (this.failNext) {

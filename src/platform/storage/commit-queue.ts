@@ -40,9 +40,13 @@ export interface CommitQueue {
   flush(): Promise<void>;
   /** Units accepted and not yet durable. */
   readonly pendingCount: number;
+  /** Units that were refused since the start. */
+  readonly rejectedCount: number;
   /**
-   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or units were lost to
-   * an outage and none has gone through since. With nothing waiting it is false, so that somebody finds out.
+   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or the last commit or test
+   * write was refused.
    */
   readonly stalled: boolean;
+  /** Whether a request may be begun whose charge has to be committed; after an outage one a second, until a unit stands. */
+  admits(): boolean;
 }

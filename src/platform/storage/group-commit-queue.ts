@@ -1,7 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../lib/clock.ts";
 import type { CommitOptions, CommitQueue, CommitUnit } from "./commit-queue.ts";
+import { CommitGate } from "./commit-gate.ts";
 import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
-import { StorageUnavailableError } from "./storage-error.ts";
+import { isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
+import type { StorageLogger } from "./storage.ts";
+import { succeedsWithin } from "../lib/within-time.ts";
 
 /** A unit of a batch that was refused, by its position in the batch; nothing of it stands. */
 export interface UnitFailure {
@@ -15,6 +19,8 @@ export interface BatchWriter {
   whenReady(): Promise<void> | undefined;
   /** Writes a batch and resolves once the fate of every unit is known: durable, or among the failures. */
   write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]>;
+  /** Writes something that leaves nothing behind, by the way that batches take. Rejects where a batch would be refused. */
+  probe(): Promise<void>;
 }
 
 export interface GroupCommitOptions {
@@ -28,6 +34,9 @@ export interface GroupCommitOptions {
   maxPendingUnits?: number;
   /** From this wait of the oldest unit on, the queue counts as stalled. */
   stalledAfterMs?: number;
+  /** Pause before a batch is sent again that the database could not take. */
+  retryMs?: number;
+  logger?: StorageLogger;
 }
 
 interface Entry {
@@ -51,10 +60,15 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(res
 /** How long units that may be followed by others are held back for them, in milliseconds; a turn that brings none ends it. */
 const gatherMs = 1;
 
+/** How long the result of a test write holds, and how long one may take. */
+const probeHoldsMs = 1_000;
+const probeTimeoutMs = 2_000;
+
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An idle queue
  * writes at the end of the current turn of the event loop, or where others are under way, of the first turn that
- * brought no more; so a busy thread writes few large batches, and a lone unit waits for no timer.
+ * brought no more; so a busy thread writes few large batches, and a lone unit waits for no timer. What a database in
+ * trouble could not take is sent again until its time is over.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;
@@ -64,14 +78,15 @@ export class GroupCommitQueue implements CommitQueue {
   readonly #maxBatchUnits: number;
   readonly #maxPendingUnits: number;
   readonly #stalledAfterMs: number;
+  readonly #retryMs: number;
+  readonly #gate: CommitGate;
   #waiting: Entry[] = [];
   #inFlight: Entry[] = [];
   #lastSequence = 0;
   #flushWaiters: FlushWaiter[] = [];
   #expiryTimer: ReturnType<typeof setTimeout> | undefined;
   #draining = false;
-  /** Units were lost to an outage, and none went through since. */
-  #losing = false;
+  #lastProbe: { atMs: number; succeeded: Promise<boolean> } | undefined;
   #closed = false;
   /** What came last may be followed by more. */
   #moreMayFollow = false;
@@ -84,15 +99,35 @@ export class GroupCommitQueue implements CommitQueue {
     this.#maxBatchUnits = options.maxBatchUnits ?? 1_024;
     this.#maxPendingUnits = options.maxPendingUnits ?? 100_000;
     this.#stalledAfterMs = options.stalledAfterMs ?? 1_000;
+    this.#retryMs = options.retryMs ?? 100;
+    this.#gate = new CommitGate(options);
   }
 
   get pendingCount(): number {
     return this.#inFlight.length + this.#waiting.length;
   }
 
+  get rejectedCount(): number {
+    return this.#gate.rejectedCount;
+  }
+
   get stalled(): boolean {
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
-    return oldest !== undefined && (this.#losing || this.#clock.monotonicMs() - oldest.acceptedAtMs > this.#stalledAfterMs);
+    return this.#gate.isClosed || (oldest !== undefined && this.#clock.monotonicMs() - oldest.acceptedAtMs > this.#stalledAfterMs);
+  }
+
+  admits(): boolean {
+    return !this.stalled && this.#gate.admits();
+  }
+
+  /** Whether the database takes writes, by a test write that is at most a second old. */
+  async takesWrites(): Promise<boolean> {
+    if (this.stalled) return false;
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#lastProbe === undefined || nowMs - this.#lastProbe.atMs >= probeHoldsMs) {
+      this.#lastProbe = { atMs: nowMs, succeeded: succeedsWithin(probeTimeoutMs, this.#probe()) };
+    }
+    return this.#lastProbe.succeeded;
   }
 
   commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
@@ -120,18 +155,33 @@ export class GroupCommitQueue implements CommitQueue {
     return this.flush();
   }
 
+  /** Sends what waits; while the gate is closed and nothing waits, test writes find out when it can be opened. */
   async #drain(): Promise<void> {
     this.#draining = true;
     await this.#gather();
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 || (this.#gate.isClosed && !this.#closed)) {
       const ready = this.#writer.whenReady();
-      if (ready) await ready;
-      else {
-        await this.#writeBatch();
-        await this.#gather();
+      if (ready) {
+        await ready;
+        continue;
       }
+      if (this.#gate.isClosed) await delay(this.#retryMs, undefined, { ref: this.#waiting.length > 0 });
+      if (this.#waiting.length > 0) await this.#writeBatch();
+      else await this.#probe().catch(() => undefined);
+      await this.#gather();
     }
     this.#draining = false;
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      await this.#writer.probe();
+      this.#gate.probed();
+    } catch (error) {
+      if (!this.#closed) this.#gate.close(messageOf(error));
+      if (!this.#draining) void this.#drain();
+      throw error;
+    }
   }
 
   async #gather(): Promise<void> {
@@ -160,18 +210,48 @@ export class GroupCommitQueue implements CommitQueue {
     try {
       this.#settle(batch, await this.#writer.write(batch.map((entry) => entry.unit)));
     } catch (error) {
-      const cause = error instanceof Error ? error : new Error(String(error));
+      const cause = error instanceof Error ? error : new Error(messageOf(error));
       this.#settle(batch, batch.map((_, index) => ({ index, error: cause })));
     }
   }
 
   #settle(batch: Entry[], failures: readonly UnitFailure[]): void {
-    for (const { index, error } of failures) batch[index]?.reject(error);
-    this.#losing = failures.length === batch.length && failures.every(({ error }) => error instanceof StorageUnavailableError);
-    // Resolving a promise that was rejected a line above has no effect.
-    for (const entry of batch) entry.resolve();
+    const again: Entry[] = [];
+    for (const { index, error } of failures) {
+      const entry = batch[index];
+      if (entry === undefined) continue;
+      if (error instanceof StorageUnavailableError && this.#mayTryAgain(entry)) again.push(entry);
+      else this.#reject(entry, error);
+    }
+    this.#judge(batch, failures);
+    // Resolving a promise that was rejected above has no effect.
+    const kept = new Set(again);
+    for (const entry of batch) if (!kept.has(entry)) entry.resolve();
     this.#inFlight = [];
+    if (again.length > 0) this.#putBack(again);
     this.#releaseFlushes();
+  }
+
+  #judge(batch: readonly Entry[], failures: readonly UnitFailure[]): void {
+    const away = failures.find(({ error }) => error instanceof StorageUnavailableError);
+    if (away !== undefined) return this.#gate.close(away.error.message);
+    if (failures.length < batch.length) return this.#gate.open();
+    for (const { error } of failures) if (!isUniqueViolation(error)) this.#gate.refused(error.message);
+  }
+
+  #mayTryAgain({ acceptedAtMs }: Entry): boolean {
+    return this.#clock.monotonicMs() - acceptedAtMs < this.#maxWaitMs;
+  }
+
+  #putBack(entries: Entry[]): void {
+    this.#waiting = entries.concat(this.#waiting);
+    clearTimeout(this.#expiryTimer);
+    this.#watchExpiry();
+  }
+
+  #reject(entry: Entry, error: Error): void {
+    this.#gate.rejectedCount += 1;
+    entry.reject(error);
   }
 
   #releaseFlushes(): void {
@@ -194,14 +274,17 @@ export class GroupCommitQueue implements CommitQueue {
     this.#expiryTimer = undefined;
     const deadlineMs = this.#clock.monotonicMs() - this.#maxWaitMs;
     const firstLive = this.#waiting.findIndex((entry) => entry.acceptedAtMs > deadlineMs);
+    const tooLate = `the database did not take the commit within ${this.#maxWaitMs} ms`;
     const expired = this.#waiting.splice(0, firstLive === -1 ? this.#waiting.length : firstLive);
     for (const entry of expired) {
-      entry.reject(new StorageUnavailableError(`the database did not take the commit within ${this.#maxWaitMs} ms`));
+      this.#reject(entry, new StorageUnavailableError(tooLate));
     }
     if (expired.length > 0) {
-      this.#losing = true;
+      this.#gate.close(tooLate);
       this.#releaseFlushes();
     }
     this.#watchExpiry();
   }
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

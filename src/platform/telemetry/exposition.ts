@@ -4,7 +4,7 @@ import type { CounterCell, Family, HistogramCell } from "./series.ts";
 /** One metric as it is shown to a scraper. */
 export type MetricDefinition =
   | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
-  | { kind: "gauge"; name: string; help: string; read: () => number }
+  | { kind: "gauge" | "counter"; name: string; help: string; read: () => number }
   | { kind: "histogram"; name: string; help: string; family: Family<HistogramCell> };
 
 interface Sample {
@@ -33,7 +33,7 @@ function asMetric(definition: MetricDefinition): Metric {
 }
 
 function samplesOf(definition: MetricDefinition): Sample[] {
-  if (definition.kind === "gauge") return [{ labels: {}, value: definition.read() }];
+  if ("read" in definition) return [{ labels: {}, value: definition.read() }];
   if (definition.kind === "counter") {
     return definition.family.entries().map(({ labels, cell }) => ({ labels, value: cell.value }));
   }

@@ -23,18 +23,21 @@ export function newFamilies() {
     errors: counterFamily("code", "fault"),
     rateLimited: counterFamily(),
     charged: counterFamily(),
+    uncollected: counterFamily("reason"),
   };
 }
 
 /** Every labelled metric. */
 export type Families = ReturnType<typeof newFamilies>;
 
-/** Numbers that go up and down, the last two read where they are kept. */
+/** Numbers that are read at a scrape, the first two kept here. */
 export interface Gauges {
   requestsInFlight: GaugeCell;
   openStreams: GaugeCell;
   holdsOpen: () => number;
   commitQueuePending: () => number;
+  commitsRejected: () => number;
+  uncollectedWaiting: () => number;
 }
 
 /** Names and help texts; an operator's dashboards hang on them. */
@@ -53,6 +56,10 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     histogram("time_to_first_token_seconds", "Time to the first content of a stream.", families.firstTokens),
     counter("tokens_total", "Tokens metered, in disjoint kinds.", families.tokens),
     counter("charged_nano_usd_total", "Charges in billionths of a US dollar.", families.charged),
+    counter(
+      "uncollected_nano_usd_total", "Delivered and not charged, in billionths of a US dollar: beyond the balance, or refused by the database.",
+      families.uncollected,
+    ),
     counter("upstream_attempts_total", "Attempts at upstreams by how they ended.", families.attempts),
     histogram("conversion_duration_seconds", "From a file to its text, by what the file was and how it ended.", families.conversions),
     counter("errors_total", "Errors answered, by code and whose fault it was.", families.errors),
@@ -61,5 +68,7 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () => gauges.commitQueuePending()),
+    { kind: "counter", name: "switchyard_commits_rejected_total", help: "Commits that the database refused.", read: () => gauges.commitsRejected() },
+    gauge("uncollected_charges_waiting", "Refused charges that wait for the database to be booked.", () => gauges.uncollectedWaiting()),
   ];
 }

@@ -64,6 +64,8 @@ export interface Metrics {
   error(code: ErrorCode): CounterCell;
   readonly rateLimited: CounterCell;
   readonly chargedNanoUsd: CounterCell;
+  /** What was delivered and not charged: beyond what the balance bears, or refused by the database. */
+  uncollectedNanoUsd(reason: "balance" | "database"): CounterCell;
   readonly requestsInFlight: GaugeCell;
   readonly openStreams: GaugeCell;
   /** Everything about one settled inference request at once; 0.2 us. Does not count attempts, errors or gauges. */
@@ -72,6 +74,10 @@ export interface Metrics {
   watchHoldsOpen(read: () => number): void;
   /** Tells where the number of units waiting for their commit is to be read at a scrape. */
   watchCommitQueuePending(read: () => number): void;
+  /** Tells where the number of refused commits is to be read at a scrape. */
+  watchCommitsRejected(read: () => number): void;
+  /** Tells where the number of refused charges that wait for the database is to be read at a scrape. */
+  watchUncollectedWaiting(read: () => number): void;
   /** The exposition in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -100,6 +106,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     openStreams: new GaugeCell(),
     holdsOpen: () => 0,
     commitQueuePending: () => 0,
+    commitsRejected: () => 0,
+    uncollectedWaiting: () => 0,
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
@@ -117,11 +125,14 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     error: (code) => families.errors.at(code, faultOf(code)),
     rateLimited: families.rateLimited.at(),
     chargedNanoUsd: families.charged.at(),
+    uncollectedNanoUsd: (reason) => families.uncollected.at(reason),
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
     recordInference: inferenceRecorder(families, capModel),
     watchHoldsOpen: (read) => void (gauges.holdsOpen = read),
     watchCommitQueuePending: (read) => void (gauges.commitQueuePending = read),
+    watchCommitsRejected: (read) => void (gauges.commitsRejected = read),
+    watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
     contentType: "text/plain; version=0.0.4; charset=utf-8",
   };

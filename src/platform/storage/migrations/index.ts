@@ -16,6 +16,7 @@ import { changedWorkspaces } from "./2026-12-06-changed-workspaces.ts";
 import { referrals } from "./2026-12-07-referrals.ts";
 import { connections } from "./2026-12-08-connections.ts";
 import { signIn } from "./2026-12-08-sign-in.ts";
+import { uncollected } from "./2026-12-08-uncollected.ts";
 import { idempotentRequests } from "./2026-12-12-idempotent-requests.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
@@ -23,5 +24,5 @@ import { payments } from "./2026-11-30-payments.ts";
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
-  referrals, connections, signIn, idempotentRequests,
+  referrals, connections, signIn, uncollected, idempotentRequests,
 ];

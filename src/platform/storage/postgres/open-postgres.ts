@@ -115,13 +115,15 @@ function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: Op
     writer: new PostgresBatchWriter({ session, statements: commitStatements, typeOf, clock, retryForMs: commitTimeoutMs }),
     clock,
     maxWaitMs: commitTimeoutMs,
+    logger: options.logger,
   });
   return {
     kind: "postgres",
     database,
     commits,
     alone: (work) => aloneOn(database, work),
-    isHealthy: async () => session.isOpen && succeedsWithin(healthTimeoutMs, pool.query("select 1")),
+    isHealthy: async () =>
+      session.isOpen && (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) && commits.takesWrites(),
     close: async () => {
       // A database that is down may leave a commit undecided for ever; twice its patience is enough.
       await succeedsWithin(2 * commitTimeoutMs, commits.close());

@@ -27,6 +27,8 @@ export class PostgresBatchWriter implements BatchWriter {
   readonly #text: string;
   /** Mark of the last batch that is known to be committed; the next batch removes it. */
   #forgettableId = "";
+  /** Mark of the last test write; the next one removes it. */
+  #probeId = "";
 
   constructor(options: PostgresBatchWriterOptions) {
     this.#options = options;
@@ -41,6 +43,16 @@ export class PostgresBatchWriter implements BatchWriter {
     const failures: UnitFailure[] = [];
     await this.#writeRange(units, 0, failures);
     return failures;
+  }
+
+  /** An empty batch: it locks every table of commits, needs the same rights and writes its mark. */
+  async probe(): Promise<void> {
+    const { clock, session, statements } = this.#options;
+    const nowMs = clock.nowMs();
+    const id = timeOrderedHex(nowMs);
+    const values = [id, nowMs, this.#probeId, ...commitParameters(statements, [])];
+    await session.query({ name: "commit-batch", text: this.#text, values });
+    this.#probeId = id;
   }
 
   /** Halves a refused batch until the units at fault stand alone, as the embedded writer does. */

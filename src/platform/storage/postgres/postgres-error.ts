@@ -15,7 +15,8 @@ export class SessionLostError extends Error {
 /** SQLSTATE classes and codes: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const sessionEnded = /^(08|57P|25P03|25P04)/;
 const passing = /^(40001|40P01|55P03|57014)/;
-const unavailable = /^(25006|53|58|XX)/;
+/** Class 42 (rights, tables, columns) too: the statement of a batch is the same for every unit. */
+const unavailable = /^(25006|3F|42|53|58|XX)/;
 
 /** What a failed statement means for the work that it was to do. */
 export type FailureKind = "session-lost" | "passing" | "unavailable" | "refused";

@@ -71,6 +71,11 @@ export class DeferredCommit {
     if (!this.isEmpty) this.#commit();
   }
 
+  /** Commits, and a new mark where there is nothing else. Throws what the engine says. */
+  probe(): undefined {
+    this.#commit();
+  }
+
   /** Takes over what a journal still held, to be committed next. */
   recall(batches: readonly string[]): void {
     for (const batch of batches) this.#accepted.push(...(JSON.parse(batch) as PackedUnit[]));

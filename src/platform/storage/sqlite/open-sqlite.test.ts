@@ -59,7 +59,7 @@ describe("the embedded database", () => {
   });
 
   test("a full disk is told apart from a refused unit, and nothing stands", async () => {
-    const storage = await open(freshPath());
+    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitTimeoutMs: 200 });
     await pragma(storage, "max_page_count = 20");
     const large = { inserts: [{ statement: noteInsert, values: ["a", "x".repeat(200_000), 1] }], adds: entryUnit("a", 1).adds };
     const outcomes = await Promise.allSettled([storage.commits.commit(large), storage.commits.commit(entryUnit("b", 1))]);

@@ -76,6 +76,7 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     writer: new SqliteBatchWriter(threads),
     clock: options.clock,
     maxWaitMs: options.commitTimeoutMs,
+    logger: options.logger,
   });
   return {
     kind: "sqlite",
@@ -83,7 +84,7 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     commits,
     // The file's lock keeps every other gateway out.
     alone: (work) => work(),
-    isHealthy: () => succeedsWithin(2_000, Promise.all([probe(threads.writer), probe(threads.reader)])),
+    isHealthy: async () => (await succeedsWithin(2_000, canRead(threads.reader))) && commits.takesWrites(),
     close: async () => {
       await commits.close();
       await database.destroy();
@@ -92,7 +93,7 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
   };
 }
 
-const probe = (worker: DatabaseWorker) => worker.request({ kind: "query", sql: "SELECT 1", parameters: [] });
+const canRead = (worker: DatabaseWorker) => worker.request({ kind: "query", sql: "SELECT 1", parameters: [] });
 
 async function closeThreads({ writer, reader }: Threads): Promise<void> {
   await reader.close();

@@ -18,6 +18,7 @@ export type WorkerRequest = { id: number } & (
   | { kind: "query"; sql: string; parameters: readonly unknown[] }
   | { kind: "rollback" }
   | { kind: "work-off" }
+  | { kind: "probe" }
   | { kind: "close" }
 );
 

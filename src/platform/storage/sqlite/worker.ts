@@ -30,6 +30,7 @@ class DatabaseThread {
       case "prepare": return this.#prepare(request);
       case "query": return this.#query(request);
       case "work-off": return this.workOff();
+      case "probe": return opened(this.deferred).probe();
       case "rollback": return this.#rollback();
       case "close": return this.#close();
     }

@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { z } from "zod";
+import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { postChat } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { commitFaults, openFaultyStore, type FaultyStore } from "./support/commit-faults.ts";
+import { openHolds } from "./support/expect-nothing-held.ts";
+import { chargeIn, type SeenCharge } from "./support/seen-charge.ts";
+import { expectToStand, standingBooks } from "./support/standing-books.ts";
+
+const clientCount = 12;
+
+let upstream: FaultUpstream;
+let store: FaultyStore;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  upstream = await startFaultUpstream();
+});
+afterEach(async () => {
+  await gateway.kill9();
+  upstream.stop();
+  await store.stop();
+});
+afterAll(endProcesses);
+
+/** `prlimit` can end a process that does not ignore SIGXFSZ; what is ignored stays so in the program that is executed. */
+const command = ["sh", "-c", 'trap "" XFSZ; exec "$0" "$@"', process.execPath, join(import.meta.dir, "..", "..", "..", "src", "main.ts")];
+
+async function open(engine: "SQLite" | "Postgres"): Promise<void> {
+  store = await openFaultyStore(engine);
+  gateway = await startProcess({
+    command, yaml: acmeYaml(upstream.baseUrl), environment: { ...bootstrapVariables, ...store.options.environment },
+    ...(store.options.dataDirectory === undefined ? {} : { dataDirectory: store.options.dataDirectory }),
+  });
+}
+
+async function readyz(): Promise<number> {
+  return (await fetch(`${gateway.url}/readyz`)).status;
+}
+
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  return Number(new RegExp(`^switchyard_${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+}
+
+/** Clients that ask one request after another, whole and streamed, until they are stopped. */
+function startClients() {
+  const seen: SeenCharge[] = [];
+  const firstRefusal = Promise.withResolvers<void>();
+  let stopped = false;
+  const client = async (ordinal: number): Promise<void> => {
+    for (let count = 0; !stopped; count += 1) {
+      const text = await (await postChat(gateway, { stream: (ordinal + count) % 2 === 0 })).text();
+      seen.push(...chargeIn(text));
+      if (!text.includes("takes no charges")) continue;
+      firstRefusal.resolve();
+      return;
+    }
+  };
+  const done = Promise.all(Array.from({ length: clientCount }, (_, ordinal) => client(ordinal)));
+  return {
+    seen, done, firstRefusal: firstRefusal.promise,
+    stop: () => {
+      stopped = true;
+    },
+  };
+}
+
+const lostRows = z.tuple([z.object({ count: z.coerce.number(), nano: z.coerce.bigint() })]);
+const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
+
+describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
+  test("loses at most what was in flight, books that as uncollected, and asks no provider meanwhile", async () => {
+    await open(engine);
+    const clients = startClients();
+    while (clients.seen.length < 50) await postChat(gateway).then((response) => response.text()).then((text) => clients.seen.push(...chargeIn(text)));
+    const end = await begin(store.place, gateway);
+    await clients.firstRefusal;
+    // Every client ends with a refusal; those that were in flight have waited for the database by then.
+    await clients.done;
+    const askedBefore = upstream.requests.length;
+    const beganMs = performance.now();
+    for (let count = 0; count < 40; count += 1) {
+      const response = await postChat(gateway, { stream: count % 2 === 0 });
+      const text = await response.text();
+      expect(response.status === 503 || hidden === true).toBe(true);
+      clients.seen.push(...chargeIn(text));
+    }
+    const trialsMax = hidden === true ? Math.ceil((performance.now() - beganMs) / 1_000) + 1 : 0;
+    expect(upstream.requests.length - askedBefore).toBeLessThanOrEqual(trialsMax);
+    if (hidden !== true) expect(await readyz()).toBe(503);
+    expect(await openHolds(gateway)).toBe(0);
+
+    await end();
+    while ((await readyz()) !== 200);
+    for (let served = 0; served < 3;) {
+      const charges = chargeIn(await (await postChat(gateway)).text());
+      clients.seen.push(...charges);
+      served += charges.length;
+    }
+    while ((await metric("uncollected_charges_waiting")) > 0);
+    const rejectedCount = await metric("commits_rejected_total");
+    await gateway.terminate();
+    const books = await standingBooks(store);
+    expectToStand(clients.seen, books);
+    const [lost] = lostRows.parse(await store.query("select count(*) as count, coalesce(sum(amount_nano), 0) as nano from transfers where kind = 'uncollected'"));
+    const [{ count: recordCount }] = countRow.parse(await store.query("select count(*) as count from generations"));
+    // Whatever a provider answered is in the books: charged, or as uncollected.
+    expect(recordCount).toBe(upstream.requests.length);
+    expect(clients.seen.length + lost.count).toBe(upstream.requests.length);
+    expect(lost.count).toBeLessThanOrEqual(clientCount + 1 + trialsMax + (hidden === true ? 12 : 0));
+    expect(rejectedCount).toBeGreaterThanOrEqual(lost.count);
+    const counted = lostRows.parse(await store.query("select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days"));
+    expect(counted).toEqual([lost]);
+    const lines = gateway.stderrText.split("\n").filter((line) => /"level":(40|50|"warn"|"error")/.test(line));
+    expect(lines.length).toBeLessThan(12);
+    expect(gateway.stderrText).toContain("commits rejected");
+    expect(gateway.stderrText).toContain("the database takes commits again");
+  });
+});
