@@ -10,7 +10,7 @@ function scene() {
   const units: CommitUnit[] = [];
   const excess: UnrecordedRequests[] = [];
   const commits = {
-    stalled: false, pendingCount: 0, flush: () => Promise.resolve(),
+    stalled: false, rejectedCount: 0, admits: () => true, pendingCount: 0, flush: () => Promise.resolve(),
     commit: (unit: CommitUnit) => {
       units.push(unit);
       return Promise.resolve();
