@@ -1,7 +1,7 @@
 import { getCACertificates } from "node:tls";
 import type { AppTools } from "./app-tools.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import type { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
+import { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
 import type { Referrals } from "../account/referrals/referrals.ts";
 import type { Security } from "../account/security/open-security.ts";
@@ -17,7 +17,7 @@ import { type SharedPlaces, StickySessions } from "../inference/routing/sticky-s
 import { createTargetLookup, isServable } from "../inference/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import { observeInference } from "./observe.ts";
+import { observeInference, observeUncollected } from "./observe.ts";
 import { type Clock } from "../platform/lib/clock.ts";
 import { ProxyRules } from "../platform/lib/proxy-rules.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
@@ -27,7 +27,6 @@ export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
     clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
-    uncollected: UncollectedCharges;
     providerKeys: ProviderKeys; referrals: Referrals | undefined;
     /** Where other gateways tell where sessions were served; absent where there are none. */
     sessionPlaces: SharedPlaces | undefined;
@@ -38,7 +37,7 @@ export function buildInference(
   return {
     catalog,
     ledger,
-    uncollected: parts.uncollected,
+    uncollected: new UncollectedCharges({ ...parts, reports: observeUncollected(parts) }),
     chargesStall: () => !parts.commits.admits(),
     providerKeys,
     openedRoutes: new OpenedRoutes({
@@ -73,9 +72,10 @@ export const ownKeyLookup = (providerKeys: ProviderKeys) => (workspaceId: string
   return key && providerKeys.secretOf(key);
 };
 
-/** Ends what keeps connections to providers and clients alive. */
-export function endInference({ openedRoutes, keepAlive, upstream }: InferenceDependencies): void {
+/** Ends what keeps connections to providers and clients alive, and books what the database refused. */
+export async function endInference({ openedRoutes, keepAlive, upstream, uncollected }: InferenceDependencies): Promise<void> {
   openedRoutes.stop();
   keepAlive.stop();
   upstream.close();
+  await uncollected.stop();
 }

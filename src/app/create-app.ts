@@ -1,5 +1,4 @@
 import { RateTiers } from "../account/limits/rate-tier.ts";
-import { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
 import type { App } from "./app.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
@@ -19,7 +18,7 @@ import { probeKeyThrough } from "../inference/probe-key.ts";
 import { smokePort } from "../inference/smoke-ask.ts";
 import { GenerationStore } from "../insights/generation-store.ts";
 import { LiveCatalog } from "./live-catalog.ts";
-import { observeUncollected, watchFigures } from "./observe.ts";
+import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
 import {
   closeShared, openCounters, openEmbeddingCache, openSessionPlaces, openShared, shareWork, stopSharing, whileLeading,
@@ -44,9 +43,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
     smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });
-  const uncollected = new UncollectedCharges({ commits: storage.commits, clock, reports: observeUncollected(tools) });
   const inference = buildInference(settings, {
-    ...tools, clock, uncollected, catalog: catalog.snapshot, commits: storage.commits, ...account, insights, sessionPlaces: openSessionPlaces(shared),
+    ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights, sessionPlaces: openSessionPlaces(shared),
   });
   const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { ...work, clock, logger: tools.logger });
   const state = { draining: false };
@@ -67,7 +65,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
     ...buildDocuments(settings, catalog.snapshot),
   };
-  watchFigures(tools.metrics, { ...account, ...storage, uncollected });
+  watchFigures(tools.metrics, { ...account, ...storage, uncollected: inference.uncollected });
   const stopRounds = startRounds(account, { ...dependencies, ...work, settings, logger: tools.logger });
   await Promise.all([stored.start(), documents.start()]);
   const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
@@ -92,9 +90,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       await account.referrals?.stop();
       await keyProber.stop();
       await documents.stop();
-      endInference(inference);
+      await endInference(inference);
       await catalog.stop();
-      await uncollected.stop();
       await stopSharing(shared, account);
       await storage.close();
       closeShared(shared);

@@ -44,7 +44,8 @@ export function observeInference({ logger, metrics, tracing, clock }: Telemetry 
       const cause = error instanceof Error ? error.message : String(error);
       const leftOut = limit.pass(cause);
       if (leftOut === undefined) return;
-      logger.error({ err: error, generation: generationId, left_out: leftOut }, `charge rejected: ${cause}; it will be booked as uncollected`);
+      const fields = { err: error, generation: generationId, left_out: leftOut };
+      logger.error(fields, `charge rejected: ${cause}; it will be booked as uncollected`);
     },
     responseNotKept: (error, response) =>
       logger.error({ err: error, response }, "a response could not be stored; its client has it all the same"),
@@ -163,7 +164,8 @@ export function observeUncollected({ logger, metrics }: Telemetry): UncollectedR
 export function watchFigures(
   metrics: Metrics,
   { ledger, commits, uncollected }: {
-    ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">; uncollected: { readonly count: number };
+    ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
+    uncollected: { readonly count: number };
   },
 ): void {
   metrics.watchHoldsOpen(() => ledger.openHoldCount);

@@ -25,7 +25,7 @@ export interface InferenceDependencies {
   /** Whether the database has stopped taking charges. */
   chargesStall(): boolean;
   /** Where charges go that the database refused. */
-  uncollected: Pick<UncollectedCharges, "keep">;
+  uncollected: Pick<UncollectedCharges, "keep" | "count" | "stop">;
   /** Callers' own keys at providers, and those that were donated. */
   providerKeys: ProviderKeys;
   openedRoutes: OpenedRoutes;

@@ -63,7 +63,8 @@ const networkDayAdd: AddStatement = {
   name: "network-day", table: "network_days", keyColumns: ["day", "model", "provider"], sumColumns: [...sumColumns, "attempts", "failures"],
 };
 const uncollectedDayAdd: AddStatement = {
-  name: "uncollected-day", table: "uncollected_days", keyColumns: ["day", "workspace_id", "model"], sumColumns: ["requests", "uncollected_nano"],
+  name: "uncollected-day", table: "uncollected_days", keyColumns: ["day", "workspace_id", "model"],
+  sumColumns: ["requests", "uncollected_nano"],
 };
 
 /** Every counter that a record makes grow. */

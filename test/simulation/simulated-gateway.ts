@@ -99,7 +99,8 @@ export async function simulateGateway(
   }, insights);
   const deps = {
     ...planDependencies(catalog, { clock, random, health: new HealthWindows(clock, insights.stateOf) }),
-    clock, upstream, observer, unsettled: insights.unsettled, uncollected: { keep: () => undefined },
+    clock, upstream, observer, unsettled: insights.unsettled,
+    uncollected: { keep: () => undefined, count: 0, stop: () => Promise.resolve() },
     targetOf: createTargetLookup({ clock, upstream }), disconnect: "abort", chargesStall: () => false,
     ledger: new Ledger({ book, commits: forgetfulCommits, clock }),
     providerKeys: { concern: () => false, release: () => undefined } as unknown as InferenceDependencies["providerKeys"],

@@ -4,7 +4,7 @@ import { systemClock } from "../lib/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
 import { type BatchWriter, GroupCommitQueue, type GroupCommitOptions, type UnitFailure } from "./group-commit-queue.ts";
 import { createUnitPacker, type PackedUnit } from "./packed-unit.ts";
-import { DatabaseError, StorageUnavailableError } from "./storage-error.ts";
+import { StorageUnavailableError } from "./storage-error.ts";
 
 const statement: InsertStatement = { name: "entry", table: "entries", columns: ["id"] };
 const unit = (id: string): CommitUnit => ({ inserts: [{ statement, values: [id] }], adds: [] });
@@ -25,28 +25,13 @@ class HeldWriter implements BatchWriter {
     return this.#current.promise;
   }
 
-  /** What the next test write meets; undefined means that it succeeds. */
-  probeFailure: Error | undefined;
-  probeCount = 0;
-
   probe(): Promise<void> {
-    this.probeCount += 1;
-    return this.probeFailure === undefined ? Promise.resolve() : Promise.reject(this.probeFailure);
+    return Promise.resolve();
   }
 
   async finish(failures: readonly UnitFailure[] = []): Promise<void> {
     this.#current.resolve(failures);
     await nextTurn();
-  }
-
-  /** Resolves when so many batches were sent. */
-  async sent(count: number): Promise<void> {
-    while (this.batches.length < count) await nextTurn();
-  }
-
-  /** Resolves when so many test writes were made. */
-  async probed(count: number): Promise<void> {
-    while (this.probeCount < count) await nextTurn();
   }
 
   async fail(error: Error): Promise<void> {
@@ -222,128 +207,6 @@ test("a queue whose oldest unit waits too long has stalled, and has not once it 
   await writer.finish();
   await commit;
   expect(queue.stalled).toBe(false);
-});
-
-const away = new StorageUnavailableError("read-only");
-
-test("what a database in trouble could not take is sent again, before what came later, and nothing new is admitted meanwhile", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
-  const [first, second] = [queue.commit(unit("first")), queue.commit(unit("second"))];
-  await nextTurn();
-  expect(queue.admits()).toBe(true);
-  void writer.fail(away);
-  await nextTurn();
-  expect([queue.stalled, queue.admits()]).toEqual([true, false]);
-  const later = queue.commit(unit("later"));
-  await writer.sent(2);
-  expect(writer.batches[1]).toEqual(["first", "second", "later"]);
-  await writer.finish();
-  await Promise.all([first, second, later]);
-  expect([queue.stalled, queue.admits(), queue.rejectedCount]).toEqual([false, true, 0]);
-});
-
-test("of a batch of which some units could not be taken the others stand at once", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
-  const [stands, waits] = [queue.commit(unit("stands")), queue.commit(unit("waits"))];
-  await nextTurn();
-  await writer.finish([{ index: 1, error: away }]);
-  await stands;
-  await writer.sent(2);
-  expect(writer.batches[1]).toEqual(["waits"]);
-  await writer.finish();
-  await waits;
-});
-
-test("units are refused once their time is over; test writes find out that the outage is, then one request a second does", async () => {
-  const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1, maxWaitMs: 5_000 });
-  const lost = queue.commit(unit("lost"));
-  await nextTurn();
-  clock.advance(5_000);
-  writer.probeFailure = away;
-  void writer.fail(away);
-  await expect(lost).rejects.toThrow("read-only");
-  expect([queue.pendingCount, queue.rejectedCount, queue.stalled]).toEqual([0, 1, true]);
-  await writer.probed(3);
-  expect([queue.stalled, await queue.takesWrites()]).toEqual([true, false]);
-  writer.probeFailure = undefined;
-  while (queue.stalled) await nextTurn();
-  expect([queue.admits(), queue.admits()]).toEqual([true, false]);
-  clock.advance(1_000);
-  expect([queue.admits(), queue.admits()]).toEqual([true, false]);
-  const trial = queue.commit(unit("trial"));
-  await nextTurn();
-  await writer.finish();
-  await trial;
-  expect([queue.admits(), queue.admits()]).toEqual([true, true]);
-});
-
-test("a trial that is refused closes the queue to requests again, whatever the reason", async () => {
-  const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1 });
-  writer.probeFailure = away;
-  expect(await queue.takesWrites()).toBe(false);
-  writer.probeFailure = undefined;
-  while (!queue.admits()) await nextTurn();
-  writer.probeFailure = away;
-  const trial = queue.commit(unit("trial"));
-  await nextTurn();
-  void writer.finish([{ index: 0, error: new Error("the trigger failed") }]);
-  await expect(trial).rejects.toThrow("the trigger failed");
-  clock.advance(10_000);
-  expect(queue.admits()).toBe(false);
-  await queue.close();
-});
-
-test("eight units refused one after another are an outage, unless they were there before", async () => {
-  const { writer, queue } = build({ retryMs: 1 });
-  writer.probeFailure = away;
-  const refuse = async (error: Error): Promise<void> => {
-    const refused = queue.commit(unit("refused"));
-    await nextTurn();
-    void writer.finish([{ index: 0, error }]);
-    await expect(refused).rejects.toThrow(error.message);
-  };
-  const known = new DatabaseError("not unique", "23505");
-  for (let count = 0; count < 20; count += 1) await refuse(known);
-  expect(queue.admits()).toBe(true);
-  for (let count = 0; count < 7; count += 1) await refuse(new Error("the trigger failed"));
-  expect(queue.admits()).toBe(true);
-  await refuse(new Error("the trigger failed"));
-  expect(queue.admits()).toBe(false);
-  await queue.close();
-});
-
-test("whether writes are taken is found out at most once a second, and a test write that fails stops requests", async () => {
-  const clock = new FakeClock();
-  const { writer, queue } = build({ clock, retryMs: 1 });
-  expect(await Promise.all([queue.takesWrites(), queue.takesWrites()])).toEqual([true, true]);
-  clock.advance(999);
-  expect(await queue.takesWrites()).toBe(true);
-  expect(writer.probeCount).toBe(1);
-  clock.advance(1);
-  writer.probeFailure = away;
-  expect(await queue.takesWrites()).toBe(false);
-  expect([writer.probeCount, queue.admits()]).toEqual([2, false]);
-  await queue.close();
-});
-
-test("an outage is logged once, with its cause, and once more when it is over", async () => {
-  const lines: string[] = [];
-  const note = (_fields: object, message: string): void => void lines.push(message);
-  const { writer, queue } = build({ retryMs: 1, logger: { info: note, warn: note, error: note } });
-  const commits = Array.from({ length: 50 }, (_, ordinal) => queue.commit(unit(`unit-${ordinal}`)));
-  for (let count = 1; count < 6; count += 1) {
-    await writer.sent(count);
-    void writer.fail(away);
-    await nextTurn();
-  }
-  await writer.sent(6);
-  await writer.finish();
-  await Promise.all(commits);
-  expect(lines).toEqual([
-    "commits rejected: read-only; inference is refused with 503 until the database takes them again", "the database takes commits again",
-  ]);
 });
 
 test("a unit that the database refused for what it says is no outage", async () => {

@@ -57,7 +57,7 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     counter("tokens_total", "Tokens metered, in disjoint kinds.", families.tokens),
     counter("charged_nano_usd_total", "Charges in billionths of a US dollar.", families.charged),
     counter(
-      "uncollected_nano_usd_total", "Delivered and not charged, in billionths of a US dollar: beyond the balance, or refused by the database.",
+      "uncollected_nano_usd_total", "Delivered and not charged, in billionths of a US dollar: beyond the balance, or refused.",
       families.uncollected,
     ),
     counter("upstream_attempts_total", "Attempts at upstreams by how they ended.", families.attempts),
@@ -68,7 +68,10 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () => gauges.commitQueuePending()),
-    { kind: "counter", name: "switchyard_commits_rejected_total", help: "Commits that the database refused.", read: () => gauges.commitsRejected() },
+    {
+      kind: "counter", name: "switchyard_commits_rejected_total", help: "Commits that the database refused.",
+      read: () => gauges.commitsRejected(),
+    },
     gauge("uncollected_charges_waiting", "Refused charges that wait for the database to be booked.", () => gauges.uncollectedWaiting()),
   ];
 }

@@ -64,7 +64,7 @@ async function gaugeOf(name: string): Promise<number> {
 }
 
 describe("Postgres", () => {
-  test("that is down makes the gateway unready; nothing is charged or shown as charged, and what was delivered is booked when it is back", async () => {
+  test("that is down makes the gateway unready; nothing is charged, and what was delivered is booked when it is back", async () => {
     expect((await postChat(gateway)).status).toBe(200);
     proxy.mode = "refuse";
     proxy.cutAll();

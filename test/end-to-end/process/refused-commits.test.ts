@@ -47,39 +47,30 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^switchyard_${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
 }
 
-/** Clients that ask one request after another, whole and streamed, until they are stopped. */
+/** Clients that ask one request after another, whole and streamed, until one is refused. */
 function startClients() {
   const seen: SeenCharge[] = [];
-  const firstRefusal = Promise.withResolvers<void>();
-  let stopped = false;
   const client = async (ordinal: number): Promise<void> => {
-    for (let count = 0; !stopped; count += 1) {
+    for (let count = 0, refused = false; !refused; count += 1) {
       const text = await (await postChat(gateway, { stream: (ordinal + count) % 2 === 0 })).text();
       seen.push(...chargeIn(text));
-      if (!text.includes("takes no charges")) continue;
-      firstRefusal.resolve();
-      return;
+      refused = text.includes("takes no charges");
     }
   };
-  const done = Promise.all(Array.from({ length: clientCount }, (_, ordinal) => client(ordinal)));
-  return {
-    seen, done, firstRefusal: firstRefusal.promise,
-    stop: () => {
-      stopped = true;
-    },
-  };
+  return { seen, done: Promise.all(Array.from({ length: clientCount }, (_, ordinal) => client(ordinal))) };
 }
 
 const lostRows = z.tuple([z.object({ count: z.coerce.number(), nano: z.coerce.bigint() })]);
+const lostSql = "select count(*) as count, coalesce(sum(amount_nano), 0) as nano from transfers where kind = 'uncollected'";
+const countedSql = "select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days";
 const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
 
 describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
   test("loses at most what was in flight, books that as uncollected, and asks no provider meanwhile", async () => {
     await open(engine);
     const clients = startClients();
-    while (clients.seen.length < 50) await postChat(gateway).then((response) => response.text()).then((text) => clients.seen.push(...chargeIn(text)));
+    while (clients.seen.length < 50) clients.seen.push(...chargeIn(await (await postChat(gateway)).text()));
     const end = await begin(store.place, gateway);
-    await clients.firstRefusal;
     // Every client ends with a refusal; those that were in flight have waited for the database by then.
     await clients.done;
     const askedBefore = upstream.requests.length;
@@ -107,14 +98,14 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     await gateway.terminate();
     const books = await standingBooks(store);
     expectToStand(clients.seen, books);
-    const [lost] = lostRows.parse(await store.query("select count(*) as count, coalesce(sum(amount_nano), 0) as nano from transfers where kind = 'uncollected'"));
+    const [lost] = lostRows.parse(await store.query(lostSql));
     const [{ count: recordCount }] = countRow.parse(await store.query("select count(*) as count from generations"));
     // Whatever a provider answered is in the books: charged, or as uncollected.
     expect(recordCount).toBe(upstream.requests.length);
     expect(clients.seen.length + lost.count).toBe(upstream.requests.length);
     expect(lost.count).toBeLessThanOrEqual(clientCount + 1 + trialsMax + (hidden === true ? 12 : 0));
     expect(rejectedCount).toBeGreaterThanOrEqual(lost.count);
-    const counted = lostRows.parse(await store.query("select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days"));
+    const counted = lostRows.parse(await store.query(countedSql));
     expect(counted).toEqual([lost]);
     const lines = gateway.stderrText.split("\n").filter((line) => /"level":(40|50|"warn"|"error")/.test(line));
     expect(lines.length).toBeLessThan(12);

@@ -28,7 +28,8 @@ async function limitFiles({ child }: GatewayProcess, bytes: number): Promise<() 
 }
 
 const largestFileIn = (directory: string): number =>
-  Math.max(...readdirSync(directory).filter((name) => name.startsWith("switchyard.db")).map((name) => statSync(join(directory, name)).size));
+  Math.max(...readdirSync(directory).filter((name) => name.startsWith("switchyard.db"))
+    .map((name) => statSync(join(directory, name)).size));
 
 async function lockSqlite(path: string): Promise<() => Promise<void>> {
   const database = new Database(path);
@@ -83,7 +84,9 @@ export const commitFaults: readonly CommitFault[] = [
   { engine: "SQLite", name: "a full disk", begin: (_, gateway) => limitFiles(gateway, largestFileIn(gateway.dataDirectory)) },
   {
     engine: "SQLite", name: "no right to write", hidden: true,
-    begin: statements("create trigger refuse before insert on transfers begin select raise(abort, 'not authorized'); end", "drop trigger refuse"),
+    begin: statements(
+      "create trigger refuse before insert on transfers begin select raise(abort, 'not authorized'); end", "drop trigger refuse",
+    ),
   },
   { engine: "SQLite", name: "a locked table", begin: lockSqlite },
   { engine: "Postgres", name: "read-only", begin: setReadOnly },
@@ -93,7 +96,9 @@ export const commitFaults: readonly CommitFault[] = [
   },
   {
     engine: "Postgres", name: "revoked privileges",
-    begin: statements("revoke insert on all tables in schema public from gateway", "grant insert on all tables in schema public to gateway"),
+    begin: statements(
+      "revoke insert on all tables in schema public from gateway", "grant insert on all tables in schema public to gateway",
+    ),
   },
   { engine: "Postgres", name: "a locked table", begin: lockPostgres },
 ];
