@@ -1,28 +1,80 @@
 import { z } from "zod";
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
+import { chatCall } from "../../inference/chat-call.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/openai-responses.ts";
+import { execute } from "../../inference/execute.ts";
+import { compactionItem, compactionRequest } from "../../inference/stored-responses/compaction.ts";
+import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
+import { assert } from "../../platform/lib/assert.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { inferenceBodyBytesMax } from "./read-call.ts";
+import { wholeResponse, wholeText } from "./answer-call.ts";
+import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
+import { responsesReader } from "./responses-reader.ts";
 
-/**
- * OpenAI's compaction, which is not offered: what a provider makes of a conversation is sealed for that
- * provider, and could not be continued anywhere else.
- */
+/** As of a response, but for `input`, which may be left out where `previous_response_id` has the conversation. */
+const compactReader: CallReader = {
+  ...responsesReader,
+  validate(body) {
+    const isStored = (body["input"] ?? null) === null && typeof body["previous_response_id"] === "string";
+    responsesReader.validate(isStored ? { ...body, input: "" } : body);
+  },
+};
+
+const itemSchema = z.looseObject({ type: z.string() });
+
+const usageSchema = z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional() });
+
+/** What is read of the answer that holds the summary. */
+const answerSchema = z.looseObject({
+  id: z.string(), created_at: z.int(), output_text: z.string(), usage: z.unknown(), service_metadata: z.unknown(),
+});
+
+/** Replaces a conversation by a summary that the model itself writes, as an item that the next request begins with. */
 export const compactResponse = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/responses/compact",
   base: "api",
   access: { llmKey: true },
-  counting: "at-door",
-  summary: "Not offered: compaction of a conversation.",
+  counting: "by-handler",
+  summary: "Compact a conversation.",
+  description: "The model summarises the conversation of input and previous_response_id, charged like any other request. Send output "
+    + "as the beginning of the next request's input, to any model.",
   tag: "Inference",
   bodyBytesMax: inferenceBodyBytesMax,
-  rawBody: z.looseObject({ model: z.string() }),
-  response: z.looseObject({}),
+  rawBody: z.looseObject({
+    model: z.string(), input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(), instructions: z.string().nullish(),
+    previous_response_id: z.string().nullish(),
+  }),
+  response: z.looseObject({
+    id: z.string(), object: z.literal("response.compaction"), created_at: z.int(), output: z.array(itemSchema), usage: usageSchema,
+  }),
   encodeError: openaiResponses.encodeError,
-  handle() {
-    const message = "Compaction is not offered here. Summarise the conversation with a request of your own, or go on without.";
-    throw new GatewayError("not_found", message);
+  async handle(context, dependencies) {
+    const { inference, responses } = dependencies;
+    const sent = await readCall(context, compactReader, dependencies);
+    const { workspace } = context.caller as LlmKeyCaller;
+    const { conversation } = await readStoredRequest(responses, {
+      body: { ...sent.body, input: sent.body["input"] ?? [], store: false, background: false }, workspaceId: workspace.id,
+    });
+    const body = compactionRequest(sent.body, conversation);
+    const { dialect, dialectHeaders, signatures, nowSeconds } = sent;
+    const call = chatCall(sent, {
+      dialect, dialectHeaders, signatures, nowSeconds, decode: responsesReader.decode, body, text: JSON.stringify(body),
+    });
+    const served = await execute(inference, call);
+    assert(served.kind === "whole", "a compaction is not streamed");
+    const answer = answerSchema.parse(JSON.parse(wholeText(served, call)));
+    if (answer.output_text.trim() === "") {
+      throw new GatewayError("upstream_invalid_response", "The model wrote no summary; what it used was charged. Try another model.");
+    }
+    const { id, created_at: createdAt, usage, service_metadata: metadata } = answer;
+    const output = [compactionItem(`cmp_${id.replace(/^resp_/, "")}`, answer.output_text)];
+    const text = JSON.stringify({
+      id, object: "response.compaction", created_at: createdAt, output, usage,
+      ...(metadata === undefined ? {} : { service_metadata: metadata }),
+    });
+    return wholeResponse(context, { served, call, text });
   },
 });

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { FrameSource } from "../../platform/lib/frame-source.ts";
+import { openCompactions } from "./compaction.ts";
 import { expandConversation, resolveReferences } from "./conversation.ts";
 import { itemsOfInput } from "./input-items.ts";
 import { endIn, eventsIn } from "./response-event.ts";
@@ -16,7 +17,7 @@ export interface StoredRequest {
   inputItems: readonly ResponseItem[];
   /** Everything that is to be answered, oldest first. */
   conversation: readonly ResponseItem[];
-  /** The conversation is not what the body's own `input` says: something was taken from stored responses. */
+  /** The conversation is not what the body's own `input` says: of stored responses, or with the summary of a compaction. */
   expanded: boolean;
 }
 
@@ -51,9 +52,11 @@ export async function readStoredRequest(
   const sent = itemsOfInput(body["input"]);
   const inputItems = await resolveReferences(store, { items: sent, workspaceId });
   const history = previousResponseId === null ? [] : await expandConversation(store, { previousId: previousResponseId, workspaceId });
+  const items = [...history, ...inputItems];
+  const conversation = openCompactions(items);
   return {
-    store: storing, background, previousResponseId, inputItems, conversation: [...history, ...inputItems],
-    expanded: history.length > 0 || inputItems !== sent,
+    store: storing, background, previousResponseId, inputItems, conversation,
+    expanded: history.length > 0 || inputItems !== sent || conversation !== items,
   };
 }
 

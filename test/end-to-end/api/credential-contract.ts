@@ -27,7 +27,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /chat/completions": { llm: true, accepted: 400 },
   "POST /messages": { llm: true, accepted: 400 },
   "POST /messages/count_tokens": { llm: true, accepted: 400 },
-  "POST /responses/compact": { llm: true, accepted: 404 },
+  "POST /responses/compact": { llm: true, accepted: 400 },
   "POST /routing/explain": { llm: true, accepted: 400 },
   "POST /responses": { llm: true, accepted: 400 },
   "POST /embeddings": { llm: true, accepted: 400 },

@@ -6,7 +6,7 @@ import { startGateway, testLlmKey } from "../../support/gateway.ts";
 const suite = process.env["OPEN_RESPONSES_SUITE"] ?? "";
 
 /** What the gateway does not offer, and says so. */
-const notOffered = /WebSocket|Compaction/;
+const notOffered = /WebSocket/;
 
 /** Passes requests on with the header by which a validator asks for the metadata within the last event. */
 const withInlineMetadata = (origin: string) => Bun.serve({
