@@ -20,7 +20,9 @@ import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./acco
 import { stripeWebhook } from "./account/payments-webhook.ts";
 import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
 import { resetPasswordPage, submitPasswordReset, submitVerification, verifyEmailPage } from "./account/recovery-pages.ts";
-import { claimPage, joinPage, signInFailedPage, signUpPage, submitClaim, submitJoin, submitSignUp } from "./account/people-pages.ts";
+import {
+  claimPage, joinPage, signInFailedPage, signUpPage, submitAcceptance, submitClaim, submitJoin, submitSignUp,
+} from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
@@ -40,7 +42,8 @@ import { changePassword, changeSession, getSession, listSessions, revokeOtherSes
 import {
   addPasskey, deletePasskey, listPasskeys, passkeyRegistrationOptions, passkeySignInOptions, signInWithPasskey,
 } from "./account/session-passkeys.ts";
-import { linkProvider, providerCallback, signInWithPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
+import { linkProvider, providerCallback, signInByPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
+import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signInWithCode } from "./account/session-two-factor.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
@@ -85,8 +88,9 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Pages
   startPage, favicon,
   // People
-  claimPage, submitClaim, joinPage, submitJoin, signUpPage, submitSignUp,
-  signInMethods, signUp, signInWithPassword, signInWithProvider, providerCallback,
+  claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
+  signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,
+  signInWithProvider, providerCallback,
   signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
   requestPasswordReset, resetPassword, resetPasswordPage, submitPasswordReset,
   sendVerification, verifyEmail, verifyEmailPage, submitVerification,

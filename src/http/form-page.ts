@@ -26,7 +26,17 @@ export interface FormPage {
   title: string;
   sentences: readonly string[];
   problem?: string;
-  form?: { action: string; button: string; fields: readonly FormField[]; hidden: Readonly<Record<string, string>> };
+  form?: PageForm;
+  /** Another way to go on. */
+  otherForm?: PageForm;
+}
+
+/** A form of a page. */
+export interface PageForm {
+  action: string;
+  button: string;
+  fields: readonly FormField[];
+  hidden: Readonly<Record<string, string>>;
 }
 
 const fieldHtml = ({ name, label, type, autocomplete, value = "", fixed, charactersMin }: FormField): string =>
@@ -34,18 +44,19 @@ const fieldHtml = ({ name, label, type, autocomplete, value = "", fixed, charact
   + `value="${escapeHtml(value)}" required${fixed ? " readonly" : ""}`
   + `${charactersMin === undefined ? "" : ` minlength="${charactersMin}"`}>`;
 
-const formHtml = ({ action, button, fields, hidden }: NonNullable<FormPage["form"]>): string =>
+const formHtml = ({ action, button, fields, hidden }: PageForm): string =>
   `<form method="post" action="${action}">${fields.map(fieldHtml).join("")}`
   + Object.entries(hidden).map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join("")
   + `<button>${escapeHtml(button)}</button></form>`;
 
 /** The page as HTML: no script, nothing loaded from elsewhere. */
-export const formPageHtml = ({ title, sentences, problem, form }: FormPage): string => `<!doctype html>
+export const formPageHtml = ({ title, sentences, problem, form, otherForm }: FormPage): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} - ${brand.productName}</title><style>${style}</style></head><body><h1>${escapeHtml(title)}</h1>
 ${sentences.map((sentence) => `<p>${escapeHtml(sentence)}</p>`).join("\n")}
 ${problem === undefined ? "" : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`}
 ${form === undefined ? "" : formHtml(form)}
+${otherForm === undefined ? "" : `<h2>Or</h2>${formHtml(otherForm)}`}
 </body></html>
 `;
 

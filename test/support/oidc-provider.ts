@@ -6,7 +6,7 @@ export interface OidcTestProvider {
   /** Who signs in with the next authorization. */
   person: { sub: string; email: string; emailVerified: boolean; name: string };
   /** What is wrong with its next ID token. */
-  fault: "none" | "foreign-signature" | "foreign-audience" | "foreign-nonce" | "foreign-issuer";
+  fault: "none" | "foreign-signature" | "foreign-audience" | "foreign-nonce" | "foreign-issuer" | "no-id-token";
   /** Whether its metadata can be read. */
   up: boolean;
   stop(): Promise<void>;
@@ -45,6 +45,7 @@ export async function startOidcProvider(
       return Response.json({ error: "invalid_grant" }, { status: 400 });
     }
     const granted = { access_token: "access-token-of-the-test", token_type: "Bearer", expires_in: 300 };
+    if (provider.fault === "no-id-token") return Response.json(granted);
     return Response.json({ ...granted, id_token: await idToken(grant.nonce) });
   };
   const authorize = (query: URLSearchParams): Response => {
@@ -57,7 +58,8 @@ export async function startOidcProvider(
   const metadata = (): Response => (provider.up
     ? Response.json({
       issuer: provider.issuer, authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token`,
-      jwks_uri: `${provider.issuer}/keys`, id_token_signing_alg_values_supported: ["RS256"],
+      jwks_uri: `${provider.issuer}/keys`,
+      userinfo_endpoint: `${provider.issuer}/profile`, id_token_signing_alg_values_supported: ["RS256"],
       response_types_supported: ["code"], subject_types_supported: ["public"],
     })
     : new Response("down", { status: 503 }));
@@ -67,6 +69,10 @@ export async function startOidcProvider(
       "/.well-known/openid-configuration": metadata,
       "/authorize": (request: Request) => authorize(new URL(request.url).searchParams),
       "/token": token,
+      "/profile": () => {
+        const { sub, email, emailVerified, name } = provider.person;
+        return Response.json({ sub, email, email_verified: emailVerified, name });
+      },
       "/keys": () => Response.json({ keys: [jwk] }),
     },
   });

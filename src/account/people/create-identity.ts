@@ -3,6 +3,7 @@ import { passkey } from "@better-auth/passkey";
 import { betterAuth } from "better-auth";
 import { APIError } from "better-auth/api";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
+import { twoFactor } from "better-auth/plugins/two-factor";
 import type { Kysely } from "kysely";
 import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
@@ -48,11 +49,27 @@ const passkeyFields = {
   createdAt: "created_at",
 };
 
+const twoFactorFields = {
+  ...ofUser, backupCodes: "backup_codes", failedVerificationCount: "failed_verification_count", lockedUntil: "locked_until",
+};
+
 /** The library on our tables: it looks people up, keeps their sessions and writes the cookie. Asks providers for their metadata. */
 export async function createIdentity(options: IdentityOptions): Promise<Identity> {
   const auth = betterAuth(libraryOptions(options));
   const { socialProviders } = await auth.$context;
+  for (const provider of socialProviders) refuseWithoutIdToken(provider);
   return { handle: (request) => auth.handler(request), providerIds: socialProviders.map(({ id }) => id) };
+}
+
+/**
+ * An OpenID provider proves with an ID token who signed in (OpenID Connect Core 1.0, section 3.1.3.3). The library would ask
+ * for the profile with the access token alone, which proves nothing to whom it was given.
+ */
+function refuseWithoutIdToken<Tokens extends { idToken?: string | undefined }, Profile>(
+  provider: { getUserInfo: (tokens: Tokens) => Promise<Profile | null> },
+): void {
+  const ask = provider.getUserInfo.bind(provider);
+  provider.getUserInfo = async (tokens) => (tokens.idToken === undefined ? null : ask(tokens));
 }
 
 function libraryOptions(options: IdentityOptions) {
@@ -96,6 +113,12 @@ function libraryOptions(options: IdentityOptions) {
         rpID: new URL(publicUrl).hostname, rpName: brand.productName, origin: publicUrl,
         advanced: { webAuthnChallengeCookie: "passkey_challenge" },
         schema: { passkey: { modelName: "passkeys", fields: passkeyFields } },
+      }),
+      twoFactor({
+        issuer: brand.productName, allowPasswordless: true,
+        schema: {
+          user: { fields: { twoFactorEnabled: "two_factor_enabled" } }, twoFactor: { modelName: "two_factors", fields: twoFactorFields },
+        },
       }),
       genericOAuth({ config: providers.map(libraryProvider) }),
     ],

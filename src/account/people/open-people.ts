@@ -87,10 +87,10 @@ export async function openPeople(options: PeopleOptions) {
   const onMailError = (error: unknown): void =>
     options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`);
   return {
-    settings, claim, invitations, signUp, sessions, users, identity, passwords,
+    settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
-    throttle: new SignInThrottle(clock),
+    throttle: new SignInThrottle({ database, hasher, clock, secret }),
     invitationMails: new InvitationMails({ mailer: options.mailer, clock, onMailError }),
     recovery: new Recovery({
       ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),

@@ -1,45 +1,147 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { sql, type Kysely } from "kysely";
+import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { NamedWindows } from "../limits/named-windows.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import { countedAddress } from "../limits/counted-address.ts";
+import type { PeopleTables } from "./people-tables.ts";
 
 /** Attempts within fifteen minutes. The pair is what guessing meets; the others stop what is spread wide. */
-const windowSeconds = 900;
+const windowMs = 900_000;
 const pairMax = 10;
 const addressMax = 60;
 const emailMax = 100;
 
-const pairOf = (address: string, email: string): string => `pair ${address} ${email}`;
+/** How long a network counts as an account's own after somebody signed in from there. */
+const knownMs = 90 * dayMs;
+/** How long a code of an authenticator app could be taken a second time; the library takes those of the neighbouring periods. */
+const codeMs = 120_000;
+const sweepMs = 60_000;
+
+/** What is attempted; each is counted by itself, so that guessing a password does not keep anybody from asking for another one. */
+export type AttemptPurpose = "sign-in" | "mail" | "provider";
+
+/** An attempt to prove who one is. */
+export interface Attempt {
+  address: string;
+  email?: string | undefined;
+  /** Value of the device cookie that the browser sent. */
+  device?: string | undefined;
+  purpose?: AttemptPurpose;
+}
+
+/** Thrown where too many attempts were made. */
+export class SignInRefusal extends GatewayError {
+  /** Whether this is the first that is refused within its window; the log has one entry for all of them. */
+  readonly isFirst: boolean;
+
+  constructor({ endsInMs, isFirst }: { endsInMs: number; isFirst: boolean }) {
+    super("rate_limit_exceeded", "Too many attempts to sign in. Wait, and try again.", {
+      retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)), metadata: { window_seconds: windowMs / 1000 },
+    });
+    this.isFirst = isFirst;
+  }
+}
+
+const normal = (email: string): string => email.trim().toLowerCase();
 
 /**
- * Counts attempts to prove who one is, whatever comes of them: by address and e-mail together, so that a
- * stranger's guesses do not lock the owner out, and by each alone.
+ * Counts attempts to prove who one is, whatever comes of them, in the database: every gateway counts together and a restart
+ * forgets nothing. Addresses count by their network (/64 of IPv6). What strangers try locks nobody out who has signed in
+ * before: a browser that did is counted by itself, and a network that somebody did from does not meet the count of the account.
  */
 export class SignInThrottle {
-  private readonly windows: NamedWindows;
+  private readonly database: Kysely<PeopleTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+  private readonly secret: string;
+  private nextSweepMs = 0;
 
-  constructor(clock: Clock) {
-    this.windows = new NamedWindows(clock, { windowMs: windowSeconds * 1000, slotMs: 5_000 });
+  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock; secret: string }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+    this.secret = options.secret;
   }
 
-  /** Throws `rate_limit_exceeded`; attempts without an e-mail, such as passkeys, count by address alone. */
-  count({ address, email }: { address: string; email?: string }): void {
-    const name = email?.trim().toLowerCase();
-    this.admit(`address ${address}`, addressMax);
+  /** Throws `SignInRefusal`; attempts without an e-mail, such as passkeys, count by address alone. */
+  async count({ address, email, device, purpose = "sign-in" }: Attempt): Promise<void> {
+    await this.sweep();
+    const network = countedAddress(address);
+    const name = email === undefined ? undefined : normal(email);
+    const known = name === undefined || device === undefined ? undefined : this.deviceOf(device, name);
+    if (known !== undefined) return this.admit(`${purpose} device ${known} ${name}`, pairMax);
+    await this.admit(`${purpose} address ${network}`, addressMax);
     if (name === undefined) return;
-    this.admit(pairOf(address, name), pairMax);
-    this.admit(`email ${name}`, emailMax);
+    await this.admit(`${purpose} pair ${network} ${name}`, pairMax);
+    if (!(await this.isKnown(network, name))) await this.admit(`${purpose} email ${name}`, emailMax);
   }
 
-  /** Somebody proved who they are: their own attempts from there are no guesses. */
-  succeeded({ address, email }: { address: string; email: string }): void {
-    this.windows.forget(pairOf(address, email.trim().toLowerCase()));
+  /** Somebody proved who they are: their own attempts are no guesses, and the network is known as theirs. */
+  async succeeded({ address, email, device }: Attempt & { email: string }): Promise<void> {
+    const [network, name] = [countedAddress(address), normal(email)];
+    const known = device === undefined ? undefined : this.deviceOf(device, name);
+    const own = [`sign-in pair ${network} ${name}`, ...known === undefined ? [] : [`sign-in device ${known} ${name}`]];
+    await this.database.deleteFrom("sign_in_windows").where("name", "in", own.map((each) => this.hasher.hash(each))).execute();
+    const nowMs = this.clock.nowMs();
+    const ends = { ends_at_ms: nowMs + knownMs };
+    await this.database.insertInto("sign_in_windows")
+      .values({ name: this.hasher.hash(`known ${network} ${name}`), started_at_ms: nowMs, count: 1, ...ends })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet(ends)).execute();
   }
 
-  private admit(name: string, limit: number): void {
-    if (this.windows.tryAdd(name, { limit })) return;
-    const retryAfterSeconds = Math.max(1, Math.ceil(this.windows.stateOf(name).oldestLeavesInMs / 1000));
-    throw new GatewayError("rate_limit_exceeded", "Too many attempts to sign in. Wait, and try again.", {
-      retryAfterSeconds, metadata: { window_seconds: windowSeconds },
-    });
+  /** Whether a code of an authenticator app is used for the first time (RFC 6238, section 5.2). */
+  async isFirstUse({ userId, code }: { userId: string; code: string }): Promise<boolean> {
+    return (await this.take(`code ${userId} ${code}`, codeMs)).count === 1;
+  }
+
+  /** The value of a cookie by which this browser is known as one that an account was signed in with. */
+  newDevice(email: string): string {
+    const nonce = randomBytes(16).toString("base64url");
+    return `${nonce}.${this.seal(nonce, normal(email))}`;
+  }
+
+  /** The device that a cookie of ours names for this account; undefined for cookies of others, and of other accounts. */
+  private deviceOf(cookie: string, email: string): string | undefined {
+    const [nonce = "", seal = ""] = cookie.split(".");
+    const [expected, given] = [Buffer.from(this.seal(nonce, email)), Buffer.from(seal)];
+    return expected.length === given.length && timingSafeEqual(expected, given) ? nonce : undefined;
+  }
+
+  private seal(nonce: string, email: string): string {
+    return createHmac("sha256", this.secret).update(`device ${nonce} ${email}`).digest("base64url");
+  }
+
+  private async isKnown(network: string, email: string): Promise<boolean> {
+    const row = await this.database.selectFrom("sign_in_windows").select("name")
+      .where("name", "=", this.hasher.hash(`known ${network} ${email}`)).where("ends_at_ms", ">", this.clock.nowMs()).executeTakeFirst();
+    return row !== undefined;
+  }
+
+  private async admit(name: string, limit: number): Promise<void> {
+    const { count, endsInMs } = await this.take(name, windowMs);
+    if (count > limit) throw new SignInRefusal({ endsInMs, isFirst: count === limit + 1 });
+  }
+
+  /** Counts one, in one statement, so that attempts at the same moment are counted exactly. */
+  private async take(name: string, lengthMs: number): Promise<{ count: number; endsInMs: number }> {
+    const nowMs = this.clock.nowMs();
+    const fresh = { started_at_ms: nowMs, ends_at_ms: nowMs + lengthMs, count: 1 };
+    const unlessEnded = (column: string, more: number, instead: number) => sql<number>`case when sign_in_windows.ends_at_ms <= ${nowMs}
+      then ${sql.lit(instead)} else ${sql.ref(`sign_in_windows.${column}`)} + ${sql.lit(more)} end`;
+    const row = await this.database.insertInto("sign_in_windows").values({ name: this.hasher.hash(name), ...fresh })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet({
+        started_at_ms: unlessEnded("started_at_ms", 0, fresh.started_at_ms), ends_at_ms: unlessEnded("ends_at_ms", 0, fresh.ends_at_ms),
+        count: unlessEnded("count", 1, 1),
+      })).returning(["count", "ends_at_ms"]).executeTakeFirstOrThrow();
+    return { count: row.count, endsInMs: row.ends_at_ms - nowMs };
+  }
+
+  /** Forgets windows that have ended, so that addresses do not pile up. */
+  private async sweep(): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    if (nowMs < this.nextSweepMs) return;
+    this.nextSweepMs = nowMs + sweepMs;
+    await this.database.deleteFrom("sign_in_windows").where("ends_at_ms", "<=", nowMs).execute();
   }
 }

@@ -73,6 +73,12 @@ export class UserStore {
     return { password: ids.includes("credential"), passkeys: Number(count), providers: ids.filter((each) => each !== "credential") };
   }
 
+  /** Whose an address is, and their personal workspace; undefined where nobody has it. */
+  async accountOf(email: string): Promise<{ id: string; email: string; workspaceId: string | null } | undefined> {
+    return this.database.selectFrom("users as user").leftJoin("workspaces as own", "own.owner_user_id", "user.id")
+      .select(["user.id", "user.email", "own.id as workspaceId"]).where("user.email", "=", email.toLowerCase()).executeTakeFirst();
+  }
+
   /** Notes that somebody signs in now. Throws `forbidden` for whoever is blocked. */
   async noteSignIn(id: string, nowMs: number): Promise<void> {
     const row = await this.database.updateTable("users").set({ last_signed_in_at_ms: nowMs })

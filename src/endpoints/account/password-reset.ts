@@ -4,6 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, atMost } from "./account-fields.ts";
+import { attemptOf } from "./sign-in-flow.ts";
 import { emailField, forSessions, newPasswordField, sessionOf } from "./people-fields.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
@@ -23,9 +24,9 @@ export const requestPasswordReset = defineEndpoint<Dependencies, z.infer<typeof 
   description: "The answer is the same whether anybody has this address or not. Where no mail is sent, operators make the link.",
   body: requestSchema,
   response: z.object({ requested: z.literal(true) }),
-  handle(context, { people: { recovery, throttle }, publicUrl }) {
+  async handle(context, { people: { recovery, throttle }, publicUrl }) {
     assertSameOrigin(context.request, publicUrl());
-    throttle.count({ address: context.clientAddress(), email: context.body.email });
+    await throttle.count({ ...attemptOf(context, context.body.email), purpose: "mail" });
     recovery.requestReset(context.body.email);
     return context.json({ requested: true });
   },
@@ -44,7 +45,7 @@ export const resetPassword = defineEndpoint<Dependencies, z.infer<typeof resetSc
   response: z.object({ reset: z.literal(true) }),
   async handle(context, { people: { recovery, throttle }, publicUrl }) {
     assertSameOrigin(context.request, publicUrl());
-    throttle.count({ address: context.clientAddress() });
+    await throttle.count({ address: context.clientAddress(), purpose: "mail" });
     await recovery.reset(context.body.token, context.body.new_password);
     return context.json({ reset: true });
   },
@@ -58,9 +59,9 @@ export const sendVerification = defineEndpoint<Dependencies>({
   path: "/api/auth/send-verification-email",
   summary: "Have a link sent that confirms the account's address.",
   response: z.object({ requested: z.literal(true) }),
-  handle(context, { people: { recovery, throttle } }) {
+  async handle(context, { people: { recovery, throttle } }) {
     const { id: userId, email } = sessionOf(context).user;
-    throttle.count({ address: context.clientAddress(), email });
+    await throttle.count({ ...attemptOf(context, email), purpose: "mail" });
     recovery.requestVerification({ userId, email });
     return context.json({ requested: true });
   },
@@ -79,7 +80,7 @@ export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySch
   response: z.object({ verified: z.literal(true) }),
   async handle(context, { people: { recovery, throttle }, publicUrl }) {
     assertSameOrigin(context.request, publicUrl());
-    throttle.count({ address: context.clientAddress() });
+    await throttle.count({ address: context.clientAddress(), purpose: "mail" });
     await recovery.verify(context.body.token);
     return context.json({ verified: true });
   },

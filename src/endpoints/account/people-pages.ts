@@ -4,13 +4,15 @@ import type { Entitlement, NewPerson } from "../../account/people/sign-up.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { asGatewayError, encodeContractError } from "../../http/error-envelope.ts";
-import { formPageHeaders, formPageHtml, type FormField, type FormPage } from "../../http/form-page.ts";
+import { formPageHeaders, formPageHtml, type FormField, type FormPage, type PageForm } from "../../http/form-page.ts";
 import { readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Answer } from "../../http/server/reply.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
-import { newPersonFields } from "./people-fields.ts";
+import { joinAsVisitor, joinStateOf, joinWithPassword, joinWithSecondFactor, type JoinState } from "./join-flow.ts";
+import { newPersonFields, passwordField } from "./people-fields.ts";
+import type { SecondFactor } from "./sign-in-flow.ts";
 import { signUpAndIn } from "./people-sign-up.ts";
 import { answerWith } from "./session-delegate.ts";
 
@@ -46,10 +48,39 @@ const claimForm = (filled: Filled): FormPage => ({
   form: { action: "/claim", button: "Claim it", fields: fields(filled), hidden: { token: filled.token } },
 });
 
+/** Where whoever has an account already accepts with it. */
+const acceptForm = (token: string, ...fields: FormField[]): PageForm =>
+  ({ action: "/join/accept", button: fields.length === 0 ? "Join" : "Sign in and join", fields, hidden: { token } });
+
 const joinForm = (organizationName: string, filled: Filled): FormPage => ({
   title: `Join ${organizationName}`,
-  sentences: ["Make an account to accept the invitation. If you have one already, sign in and accept it there."],
+  sentences: ["Make an account to accept the invitation, or sign in below with the one that you have."],
   form: { action: "/join", button: "Join", fields: fields({ ...filled, fixedEmail: true }), hidden: { token: filled.token } },
+  otherForm: acceptForm(filled.token, {
+    name: "current_password", label: "Password of your account", type: "password", autocomplete: "current-password",
+  }),
+});
+
+/** What the link of an invitation shows. */
+function joinPageOf(state: JoinState, token: string): FormPage {
+  if (state.kind === "closed") return deadInvitation;
+  if (state.kind === "joined") {
+    return { title: `You are a member of ${state.organization.name}`, sentences: ["You are signed in in this browser."] };
+  }
+  const { invitation } = state;
+  const title = `Join ${invitation.organizationName}`;
+  if (state.kind === "identify") return joinForm(invitation.organizationName, { token, email: invitation.email });
+  if (state.kind === "accept") {
+    return { title, sentences: [`You are signed in as ${invitation.email}, and invited as ${invitation.role}.`], form: acceptForm(token) };
+  }
+  const { email } = state.visitor.user;
+  const why = `The invitation is for ${invitation.email}, and you are signed in as ${email}.`;
+  return { title, sentences: [why, "Sign out, then open the link again."] };
+}
+
+const secondFactorPage = (token: string): FormPage => ({
+  title: "One more step", sentences: ["Type the code that your authenticator app shows, or one of your backup codes."],
+  form: acceptForm(token, { name: "code", label: "Code", type: "text", autocomplete: "one-time-code" }),
 });
 
 const signUpForm = (filled: Filled): FormPage => ({
@@ -82,8 +113,8 @@ const formType = "application/x-www-form-urlencoded";
 interface Submission {
   /** What the form holds of a person, and of what lets that person in. */
   read(form: Record<string, string>): { person: NewPerson; entitlement: Entitlement };
-  /** The page that the browser ends at. */
-  location: string;
+  /** The page that the browser ends at; asked for before the account is made. */
+  location(form: Record<string, string>): string | Promise<string>;
   /** The form again, with what was typed. */
   again(filled: Filled): FormPage;
 }
@@ -97,8 +128,10 @@ const withToken = (by: "claim" | "invitation"): Submission["read"] => (form) => 
 async function submit(context: RequestContext<unknown>, deps: Dependencies, { read, location, again }: Submission): Promise<Answer> {
   const form = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
   try {
-    const answer = await signUpAndIn(context, deps, read(form));
-    return answerWith(context, { ...answer, status: 303, location }, null);
+    const wanted = read(form);
+    const end = await location(form);
+    const answer = await signUpAndIn(context, deps, wanted);
+    return answerWith(context, { ...answer, status: 303, location: end }, null);
   } catch (thrown) {
     const error = asGatewayError(thrown);
     const { token = "", name = "", email = "" } = form;
@@ -128,7 +161,7 @@ export const submitClaim = defineEndpoint<Dependencies>({
   summary: "Claim the owner account with the form of the page.",
   rawBody: formSchema,
   rawBodyType: formType,
-  handle: (context, deps) => submit(context, deps, { read: withToken("claim"), location: "/claim", again: claimForm }),
+  handle: (context, deps) => submit(context, deps, { read: withToken("claim"), location: () => "/claim", again: claimForm }),
 });
 
 /** The page where an invitation is accepted. */
@@ -137,14 +170,15 @@ export const joinPage = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/join",
   summary: "Show the page that accepts an invitation.",
-  query: z.object({ token: z.string().optional() }),
-  async handle(context, { people }) {
+  query: z.object({ token: z.string().optional(), joined: z.string().optional().describe("Organisation that accepting ended at.") }),
+  async handle(context, deps) {
     const token = tokenOf(context);
-    const invitation = token === "" ? undefined : await people.invitations.find(token);
-    if (invitation === undefined) return page(context, deadInvitation);
-    return page(context, joinForm(invitation.organizationName, { token, email: invitation.email }));
+    return page(context, joinPageOf(await joinStateOf(context, deps, { token, joinedId: context.query.get("joined") }), token));
   },
 });
+
+/** Where the browser ends after accepting. */
+const joinedAt = (organizationId: string): string => `/join?joined=${encodeURIComponent(organizationId)}`;
 
 /** Makes an account by an invitation. */
 export const submitJoin = defineEndpoint<Dependencies>({
@@ -155,9 +189,51 @@ export const submitJoin = defineEndpoint<Dependencies>({
   rawBody: formSchema,
   rawBodyType: formType,
   handle: (context, deps) => submit(context, deps, {
-    read: withToken("invitation"), location: "/join", again: (filled) => joinForm("the organisation", filled),
+    read: withToken("invitation"),
+    // Before it is taken: afterwards nobody finds it by its token.
+    location: async (form) => joinedAt((await deps.people.invitations.find(form["token"] ?? ""))?.organizationId ?? ""),
+    again: (filled) => joinForm("the organisation", filled),
   }),
 });
+
+const acceptSchema = z.object({
+  token: z.string().min(1).max(200), current_password: passwordField.optional(), code: z.string().trim().max(50).optional(),
+});
+
+/** Backup codes have a dash, codes of apps are digits alone. */
+const factorOf = (code: string): SecondFactor => (/^\d+$/.test(code) ? { code } : { backupCode: code });
+
+/** Accepts an invitation with an account that is there already: signed in, or with its password, and its second factor where it has one. */
+export const submitAcceptance = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/join/accept",
+  summary: "Accept an invitation with an account that is there already.",
+  rawBody: acceptSchema,
+  rawBodyType: formType,
+  async handle(context, deps) {
+    const form = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
+    const shownToken = form["token"] ?? "";
+    try {
+      const { token, current_password: password, code } = checkBody(acceptSchema, form);
+      const outcome = await (code !== undefined ? joinWithSecondFactor(context, deps, { token, factor: factorOf(code) })
+        : password !== undefined ? joinWithPassword(context, deps, { token, password }) : joinAsVisitor(context, deps, token));
+      const answer = outcome.answer ?? { cookies: [], body: null };
+      if (outcome.kind === "second-factor") return withCookies(page(context, secondFactorPage(token)), answer.cookies);
+      return answerWith(context, { ...answer, status: 303, location: joinedAt(outcome.organization.id) }, null);
+    } catch (thrown) {
+      const error = asGatewayError(thrown);
+      const again = "code" in form ? secondFactorPage(shownToken)
+        : joinPageOf(await joinStateOf(context, deps, { token: shownToken, joinedId: null }), shownToken);
+      return page(context, { ...again, problem: error.message }, error.status);
+    }
+  },
+});
+
+function withCookies(response: Response, cookies: readonly string[]): Response {
+  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
+  return response;
+}
 
 /** The page where anybody makes an account, where anybody may. */
 export const signUpPage = defineEndpoint<Dependencies>({
@@ -188,7 +264,7 @@ export const submitSignUp = defineEndpoint<Dependencies>({
       const { token, ...person } = checkBody(signUpFormSchema, form);
       return { person: { ...person, ...(token === "" ? {} : { referralCode: token }) }, entitlement: { by: "policy" } };
     },
-    location: "/sign-up?welcome", again: signUpForm,
+    location: () => "/sign-up?welcome", again: signUpForm,
   }),
 });
 

@@ -8,7 +8,8 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { newPersonFields } from "./people-fields.ts";
-import { answerWith, delegate, type DelegatedAnswer } from "./session-delegate.ts";
+import { answerWith, type DelegatedAnswer } from "./session-delegate.ts";
+import { attemptOf, signInWithPassword } from "./sign-in-flow.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
@@ -27,11 +28,11 @@ export async function signUpAndIn(
   context: RequestContext<unknown>, deps: Dependencies, { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
 ): Promise<DelegatedAnswer> {
   assertSameOrigin(context.request, deps.publicUrl());
-  deps.people.throttle.count({ address: context.clientAddress(), email: person.email });
+  await deps.people.throttle.count({ ...attemptOf(context, person.email), purpose: "mail" });
   const userId = await deps.people.signUp.create(person, entitlement);
   const { email, password } = person;
   if (deps.people.recovery.sendsMail) deps.people.recovery.requestVerification({ userId, email });
-  return delegate(context, deps, { method: "POST", path: "/sign-in/email", body: { email, password, rememberMe: true } });
+  return (await signInWithPassword(context, deps, { email, password })).answer;
 }
 
 function entitlementOf({ claim_token: claim, invitation_token: invitation }: z.infer<typeof signUpSchema>): Entitlement {

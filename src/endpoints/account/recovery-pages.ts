@@ -58,7 +58,7 @@ async function submit<Fields>(
   const sent = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
   try {
     assertSameOrigin(context.request, publicUrl());
-    throttle.count({ address: context.clientAddress() });
+    await throttle.count({ address: context.clientAddress(), purpose: "mail" });
     await work(checkBody(schema, sent), recovery);
     return page(context, done);
   } catch (thrown) {

@@ -80,7 +80,7 @@ export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof accept
   async handle(context, deps) {
     const { throttle } = deps.people;
     const { id: userId, email } = sessionOf(context).user;
-    throttle.count({ address: context.clientAddress(), email });
+    await throttle.count({ address: context.clientAddress(), email, purpose: "mail" });
     await referralsOf(deps).accept(context.body.referral_code, { userId, email });
     context.changed = userId;
     return context.json({ accepted: true });

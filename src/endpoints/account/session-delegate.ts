@@ -4,6 +4,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { Reply } from "../../http/server/reply.ts";
 import { queryOf } from "../../http/request-target.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
+import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -13,6 +14,8 @@ export interface Delegated {
   /** Below `identityPath`. */
   path: string;
   body?: Readonly<Record<string, unknown>>;
+  /** The library is not told of a session that the browser has: it is to begin one. */
+  withoutSession?: boolean;
 }
 
 /** What the library answered: its cookies, where it sends the browser, and its JSON. */
@@ -34,14 +37,15 @@ const refusalSchema = z.object({ message: z.string().optional(), code: z.string(
 
 /** Asks the library as the browser would have. Throws `GatewayError` where the library refuses, and for pages of others. */
 export async function delegate(
-  context: RequestContext<unknown>, { people: { identity }, publicUrl }: Dependencies, { method, path, body }: Delegated,
+  context: RequestContext<unknown>, { people: { identity }, publicUrl }: Dependencies,
+  { method, path, body, withoutSession = false }: Delegated,
 ): Promise<DelegatedAnswer> {
   const { request } = context;
   assertSameOrigin(request, publicUrl());
   const query = method === "GET" ? queryOf(request).toString() : "";
   const answer = await identity.handle(new Request(`${publicUrl()}${identityPath}${path}${query === "" ? "" : `?${query}`}`, {
     method,
-    headers: headersFor(context, publicUrl()),
+    headers: headersFor(context, publicUrl(), withoutSession),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }));
   const text = await answer.text();
@@ -50,12 +54,15 @@ export async function delegate(
   return { status: answer.status, cookies: answer.headers.getSetCookie(), location: answer.headers.get("location"), body: parsed };
 }
 
+const withoutSessionCookie = (cookies: string): string =>
+  cookies.split(/;\s*/).filter((pair) => !pair.startsWith(`${brand.sessionCookie}=`)).join("; ");
+
 /** The origin was judged at the door, so the library is told ours; the address is the one that this gateway saw. */
-function headersFor(context: RequestContext<unknown>, publicUrl: string): Headers {
+function headersFor(context: RequestContext<unknown>, publicUrl: string, withoutSession: boolean): Headers {
   const headers = new Headers({ "content-type": "application/json", origin: new URL(publicUrl).origin });
   for (const name of passedOn) {
     const value = context.request.headers.get(name);
-    if (value !== null) headers.set(name, value);
+    if (value !== null) headers.set(name, name === "cookie" && withoutSession ? withoutSessionCookie(value) : value);
   }
   headers.set(clientAddressHeader, context.clientAddress());
   return headers;

@@ -4,6 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
+import { signInWithPasskeyAnswer } from "./sign-in-flow.ts";
 import { successSchema } from "./session-sign-in.ts";
 
 const shared = { base: "root", counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
@@ -71,7 +72,7 @@ export const passkeySignInOptions = defineEndpoint<Dependencies>({
   summary: "Begin to sign in with a passkey.",
   response: optionsSchema,
   async handle(context, deps) {
-    deps.people.throttle.count({ address: context.clientAddress() });
+    await deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-authenticate-options" });
     return answerWith(context, answer, answer.body);
   },
@@ -90,7 +91,7 @@ export const signInWithPasskey = defineEndpoint<Dependencies, z.infer<typeof ass
   body: assertionSchema,
   response: successSchema,
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-authentication", body: context.body });
+    const { answer } = await signInWithPasskeyAnswer(context, deps, context.body);
     return answerWith(context, answer, { success: true });
   },
 });

@@ -6,6 +6,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { emailField, passwordField } from "./people-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
+import { finishProviderSignIn, signInWithPassword, signOutOf } from "./sign-in-flow.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 
@@ -23,26 +24,27 @@ export const signedIn = (body: unknown): z.infer<typeof signedInSchema> => signe
 /** The answer where there is nothing to tell. */
 export const successSchema = z.object({ success: z.literal(true) });
 
+const secondFactorSchema = z.object({
+  two_factor_required: z.literal(true), methods: z.array(z.enum(["totp", "backup_code"])),
+});
+
 /** Begins a session with e-mail and password. */
-export const signInWithPassword = defineEndpoint<Dependencies, z.infer<typeof signInSchema>>({
+export const signInByPassword = defineEndpoint<Dependencies, z.infer<typeof signInSchema>>({
   ...shared,
   method: "POST",
   path: "/api/auth/sign-in/email",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in with e-mail and password.",
-  description: "Sets the session's cookie. Attempts are limited, by address and by e-mail.",
+  description: "Sets the session's cookie. Where the account has an authenticator app there is no session yet: two_factor_required says "
+    + "so, and POST /api/auth/sign-in/two-factor goes on. Attempts are limited by network and by account; browsers and networks that "
+    + "the account was signed in from are not kept out by what others try.",
   body: signInSchema,
-  response: signedInSchema,
+  response: z.union([signedInSchema, secondFactorSchema]),
   async handle(context, deps) {
     const { email, password, remember_me: rememberMe = true } = context.body;
-    const { throttle, passwords } = deps.people;
-    const attempt = { address: context.clientAddress(), email };
-    assertSameOrigin(context.request, deps.publicUrl());
-    throttle.count(attempt);
-    passwords.assertRoom();
-    const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/email", body: { email, password, rememberMe } });
-    throttle.succeeded(attempt);
-    return answerWith(context, answer, signedIn(answer.body));
+    const { kind, answer } = await signInWithPassword(context, deps, { email, password, rememberMe });
+    if (kind === "signed-in") return answerWith(context, answer, signedIn(answer.body));
+    return answerWith(context, answer, { two_factor_required: true, methods: ["totp", "backup_code"] });
   },
 });
 
@@ -64,7 +66,7 @@ export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof pr
   response: z.object({ url: z.string() }),
   async handle(context, deps) {
     assertSameOrigin(context.request, deps.publicUrl());
-    deps.people.throttle.count({ address: context.clientAddress() });
+    await deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/social", body: providerBody(context.body) });
     return answerWith(context, answer, redirectTo(answer.body));
   },
@@ -77,8 +79,7 @@ export const providerCallback = defineEndpoint<Dependencies>({
   path: "/api/auth/callback/:provider",
   summary: "Come back from an OpenID provider.",
   async handle(context, deps) {
-    const provider = encodeURIComponent(context.param("provider"));
-    return answerWith(context, await delegate(context, deps, { method: "GET", path: `/callback/${provider}` }), {});
+    return answerWith(context, await finishProviderSignIn(context, deps, context.param("provider")), {});
   },
 });
 
@@ -107,7 +108,6 @@ export const signOut = defineEndpoint<Dependencies>({
   summary: "Sign out.",
   response: successSchema,
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
-    return answerWith(context, answer, { success: true });
+    return answerWith(context, await signOutOf(context, deps), { success: true });
   },
 });

@@ -6,6 +6,7 @@ import { accountBodyBytesMax, nameField } from "./account-fields.ts";
 import { forSessions, newPasswordField, passwordField, sessionOf } from "./people-fields.ts";
 import { currentSession, currentSessionSchema, sessionObject, sessionObjectSchema } from "./people-object.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
+import { attemptOf } from "./sign-in-flow.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 /** Shows who is signed in, and where. */
@@ -117,12 +118,12 @@ export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwo
   response: signedInSchema,
   async handle(context, deps) {
     const { current_password: currentPassword, new_password: newPassword } = context.body;
-    const attempt = { address: context.clientAddress(), email: sessionOf(context).user.email };
-    deps.people.throttle.count(attempt);
+    const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
+    await deps.people.throttle.count(attempt);
     deps.people.passwords.assertRoom();
     const body = { currentPassword, newPassword, revokeOtherSessions: true };
     const answer = await delegate(context, deps, { method: "POST", path: "/change-password", body });
-    deps.people.throttle.succeeded(attempt);
+    await deps.people.throttle.succeeded(attempt);
     return answerWith(context, answer, signedIn(answer.body));
   },
 });

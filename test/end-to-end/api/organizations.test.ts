@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { scopes } from "../../../src/account/keys/scopes.ts";
 import { at, listAt, textAt } from "./at.ts";
-import { type Browser, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import { codeOf } from "../../support/authenticator-app.ts";
+import { type Browser, publicOrigin, startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
 
 const listed = async (browser: Browser, path: string): Promise<unknown[]> => listAt(await browser.json("GET", path), "data");
@@ -143,73 +144,6 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
   });
 });
 
-describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
-  let peopled: PeopledGateway;
-  let organization: Organization;
-  beforeAll(async () => {
-    peopled = await startPeopled(await freshUrl());
-    organization = await found(peopled.owner, "Leaving");
-  });
-  afterAll(() => peopled.stop());
-
-  /** An admin with a management key, an LLM key, and an LLM key that the management key made. */
-  const adminWithKeys = async (email: string) => {
-    const admin = await peopled.invited(organization.id, { email, role: "admin" });
-    await enter(admin, organization);
-    const wanted = { name: "managing", scopes: ["write:llm-keys", "write:management-keys"] };
-    const managing = textAt(await admin.json("POST", "/management-keys", wanted), "key");
-    const key = textAt(await admin.json("POST", "/keys", { name: "by hand" }), "key");
-    const gateway = peopled.gateway();
-    const withKey = (path: string, body: unknown): Promise<Response> =>
-      gateway.post(path, body, { headers: { authorization: `Bearer ${managing}` } });
-    const made = textAt(await (await withKey("/keys", { name: "by key" })).json(), "key");
-    const managed = textAt(await (await withKey("/management-keys", { name: "by key", scopes: ["read:llm-keys"] })).json(), "key");
-    const works = async (path: string, secret: string): Promise<boolean> =>
-      (await gateway.get(path, { authorization: `Bearer ${secret}` })).status === 200;
-    return {
-      admin, userId: await userIdOf(admin),
-      inForce: async () => [
-        await works("/keys", managing), await works("/keys", managed), await works("/key", key), await works("/key", made),
-      ],
-    };
-  };
-  const removed = (userId: string, query = "", body?: unknown): Promise<unknown> =>
-    peopled.owner.json("DELETE", `/organizations/${organization.id}/members/${userId}${query}`, body);
-  const names = (answer: unknown, list: string): string[] =>
-    listAt(answer, list).map((key) => `${textAt(key, "object")} ${textAt(key, "name")}`).sort();
-
-  test("lose management keys, those made with one too, and the answer lists what still works", async () => {
-    const { userId, inForce } = await adminWithKeys("default@example.com");
-    expect(await inForce()).toEqual([true, true, true, true]);
-    const answer = await removed(userId);
-    expect(names(answer, "revoked_keys")).toEqual(["management_key by key", "management_key managing"]);
-    expect(names(answer, "keys_in_force")).toEqual(["llm_key by hand", "llm_key by key"]);
-    expect(await inForce()).toEqual([false, false, true, true]);
-    // What a crash left is ended by asking again; after that there is nobody to remove.
-    expect(names(await removed(userId, "?revoke_keys=all"), "revoked_keys")).toEqual(["llm_key by hand", "llm_key by key"]);
-    expect(await inForce()).toEqual([false, false, false, false]);
-    expect(await statusOf(peopled.owner.api("DELETE", `/organizations/${organization.id}/members/${userId}`))).toBe(404);
-  });
-
-  test("all end, or none, as the request says", async () => {
-    const [all, none] = [await adminWithKeys("all@example.com"), await adminWithKeys("none@example.com")];
-    expect(names(await removed(all.userId, "", { revoke_keys: "all" }), "keys_in_force")).toEqual([]);
-    expect(await all.inForce()).toEqual([false, false, false, false]);
-    expect(listAt(await removed(none.userId, "", { revoke_keys: "none" }), "keys_in_force")).toHaveLength(4);
-    expect(await none.inForce()).toEqual([true, true, true, true]);
-    const path = `/organizations/${organization.id}/members/${none.userId}?revoke_keys=some`;
-    expect(await statusOf(peopled.owner.api("DELETE", path))).toBe(400);
-  });
-
-  test("are not kept by leaving", async () => {
-    const { admin, userId, inForce } = await adminWithKeys("leaves@example.com");
-    const path = `/organizations/${organization.id}/members/${userId}`;
-    expect(await statusOf(admin.api("DELETE", path, { revoke_keys: "none" }))).toBe(403);
-    expect(names(await admin.json("DELETE", path), "keys_in_force")).toEqual(["llm_key by hand", "llm_key by key"]);
-    expect(await inForce()).toEqual([false, false, true, true]);
-  });
-});
-
 describe.each(engines)("invitations on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
   let organization: Organization;
@@ -282,8 +216,55 @@ describe.each(engines)("invitations on %s", (_, freshUrl) => {
     expect(await wrong.text()).toContain("&lt;b&gt;Page&lt;/b&gt;");
     form.set("password", "a password of some length");
     const joined = await browser.ask("POST", "/join", form);
-    expect([joined.status, joined.headers.get("location")]).toEqual([303, "/join"]);
+    const end = `/join?joined=${organization.id}`;
+    expect([joined.status, joined.headers.get("location")]).toEqual([303, end]);
+    expect(await (await browser.ask("GET", end)).text()).toContain("You are a member of Inviting");
+    expect(await (await peopled.stranger().ask("GET", end)).text()).not.toContain("Inviting");
     expect(await listed(browser, "/organizations")).toHaveLength(1);
     expect(await (await browser.ask("GET", `/join?token=${token}`)).text()).toContain("not open");
+  });
+
+  test("are accepted in a browser by somebody who has an account, signed in or not", async () => {
+    const elsewhere = await found(peopled.owner, "Elsewhere");
+    const signedIn = await peopled.invited(elsewhere.id, { email: "here@example.com", role: "member" });
+    const [mine, again] = [await invite("here@example.com"), `/join?joined=${organization.id}`];
+    const page = await (await signedIn.ask("GET", `/join?token=${mine.token}`)).text();
+    expect([page.includes("You are signed in as here@example.com"), page.includes("password")]).toEqual([true, false]);
+    expect(await (await peopled.owner.ask("GET", `/join?token=${mine.token}`)).text()).toContain("Sign out, then open the link again");
+    expect((await peopled.owner.ask("POST", "/join/accept", new URLSearchParams({ token: mine.token }))).status).toBe(403);
+    const accepted = await signedIn.ask("POST", "/join/accept", new URLSearchParams({ token: mine.token }));
+    expect([accepted.status, accepted.headers.get("location")]).toEqual([303, again]);
+    expect(await (await signedIn.ask("GET", again)).text()).toContain("You are a member of Inviting");
+
+    await peopled.invited(elsewhere.id, { email: "away@example.com", role: "member" });
+    const { token } = await invite("away@example.com");
+    const browser = peopled.stranger();
+    expect(await (await browser.ask("GET", `/join?token=${token}`)).text()).toContain("Password of your account");
+    const wrong = new URLSearchParams({ token, current_password: "not the password" });
+    expect((await browser.ask("POST", "/join/accept", wrong)).status).toBe(401);
+    expect((await browser.ask("POST", "/join/accept", new URLSearchParams({ token }))).status).toBe(401);
+    const right = new URLSearchParams({ token, current_password: "password of away@example.com" });
+    browser.origin = "https://evil.example";
+    expect((await browser.ask("POST", "/join/accept", right)).status).toBe(403);
+    browser.origin = publicOrigin;
+    const joined = await browser.ask("POST", "/join/accept", right);
+    expect([joined.status, joined.headers.get("location")]).toEqual([303, again]);
+    expect(await (await browser.ask("GET", again)).text()).toContain("You are a member of Inviting");
+    expect((await listed(browser, "/organizations")).map((each) => at(each, "name")).sort()).toEqual(["Elsewhere", "Inviting"]);
+  });
+
+  test("are accepted in a browser with a second factor", async () => {
+    const elsewhere = await found(peopled.owner, "Elsewhere");
+    const email = "careful@example.com";
+    const guest = await peopled.invited(elsewhere.id, { email, role: "member" });
+    const set = await (await guest.ask("POST", "/api/auth/two-factor/enable", { password: `password of ${email}` })).json() as unknown;
+    await guest.ask("POST", "/api/auth/two-factor/confirm", { code: codeOf(textAt(set, "totp_uri"), Date.now()) });
+    const { token } = await invite(email);
+    const browser = peopled.stranger();
+    const asked = await browser.ask("POST", "/join/accept", new URLSearchParams({ token, current_password: `password of ${email}` }));
+    expect([asked.status, await asked.text()]).toEqual([200, expect.stringContaining("authenticator app")]);
+    expect((await browser.ask("POST", "/join/accept", new URLSearchParams({ token, code: "000000" }))).status).toBe(401);
+    const joined = await browser.ask("POST", "/join/accept", new URLSearchParams({ token, code: textAt(set, "backup_codes.0") }));
+    expect([joined.status, joined.headers.get("location")]).toEqual([303, `/join?joined=${organization.id}`]);
   });
 });

@@ -66,8 +66,8 @@ describe.each(engines)("signing in at a provider on %s", (_, freshUrl) => {
     expect(JSON.stringify(rows)).not.toContain("access-token-of-the-test");
   });
 
-  const faults = ["foreign-signature", "foreign-audience", "foreign-nonce", "foreign-issuer"] as const;
-  test.each(faults)("is refused with an ID token of %s", async (fault) => {
+  const faults = ["foreign-signature", "foreign-audience", "foreign-nonce", "foreign-issuer", "no-id-token"] as const;
+  test.each(faults)("is refused with an ID token that has the fault %s", async (fault) => {
     provider.person = { sub: fault, email: `${fault}@example.com`, emailVerified: true, name: "Forger" };
     provider.fault = fault;
     const { end, signedIn } = await signInAt(peopled.stranger());

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax, atMost } from "./account-fields.ts";
+import { forSessions, passwordField, sessionOf } from "./people-fields.ts";
+import { answerWith, delegate, type Delegated, type DelegatedAnswer } from "./session-delegate.ts";
+import { attemptOf, signInWithSecondFactor } from "./sign-in-flow.ts";
+import { signedIn, signedInSchema } from "./session-sign-in.ts";
+
+const shared = { ...forSessions, base: "root", anywhere: true } as const;
+
+const codeField = z.string("is required and must be a text").trim().min(1, "is required").max(...atMost(50));
+
+const factorSchema = z.strictObject({ code: codeField.optional(), backup_code: codeField.optional() })
+  .refine(({ code, backup_code: backupCode }) => (code === undefined) !== (backupCode === undefined), {
+    message: "either code or backup_code is required", path: ["code"],
+  });
+
+/** Gives the second factor after the password, and begins the session. */
+export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factorSchema>>({
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+  method: "POST",
+  path: "/api/auth/sign-in/two-factor",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Give the second factor after the password.",
+  description: "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the "
+    + "password set the cookie that this belongs to, for ten minutes.",
+  body: factorSchema,
+  response: signedInSchema,
+  async handle(context, deps) {
+    const { code = "", backup_code: backupCode } = context.body;
+    const { answer } = await signInWithSecondFactor(context, deps, backupCode === undefined ? { code } : { backupCode });
+    return answerWith(context, answer, signedIn(answer.body));
+  },
+});
+
+/** Asks the library for something of the account, counted as an attempt to prove whose it is. */
+async function counted(
+  context: RequestContext<unknown>, deps: Dependencies, delegated: Omit<Delegated, "method">,
+): Promise<DelegatedAnswer> {
+  const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
+  await deps.people.throttle.count(attempt);
+  deps.people.passwords.assertRoom();
+  const answer = await delegate(context, deps, { method: "POST", ...delegated });
+  await deps.people.throttle.succeeded(attempt);
+  return answer;
+}
+
+const passwordSchema = z.strictObject({
+  password: passwordField.optional().describe("Of the account, where it has one."),
+});
+
+const setUpSchema = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
+
+/** Begins to set up an authenticator app; in force once a code of it was given. */
+export const beginTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/two-factor/enable",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Begin to set up an authenticator app.",
+  description: "The URI is for the app, as a QR code or typed; nothing changes until POST /api/auth/two-factor/confirm has a code of it. "
+    + "The backup codes are shown once, each works once in place of the app.",
+  body: passwordSchema,
+  response: z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
+  async handle(context, deps) {
+    const answer = await counted(context, deps, { path: "/two-factor/enable", body: context.body });
+    const { totpURI, backupCodes } = setUpSchema.parse(answer.body);
+    return answerWith(context, answer, { totp_uri: totpURI, backup_codes: backupCodes });
+  },
+});
+
+const confirmSchema = z.strictObject({ code: codeField });
+
+/** Puts the authenticator app in force. */
+export const confirmTwoFactor = defineEndpoint<Dependencies, z.infer<typeof confirmSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/two-factor/confirm",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Put the authenticator app in force with a code of it.",
+  description: "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
+  body: confirmSchema,
+  response: z.object({ two_factor: z.literal(true) }),
+  async handle(context, deps) {
+    const answer = await counted(context, deps, { path: "/two-factor/verify-totp", body: context.body });
+    return answerWith(context, answer, { two_factor: true });
+  },
+});
+
+/** Makes other backup codes; those before are dead. */
+export const renewBackupCodes = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/two-factor/backup-codes",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Make other backup codes in place of those before.",
+  body: passwordSchema,
+  response: z.object({ backup_codes: z.array(z.string()) }),
+  async handle(context, deps) {
+    const answer = await counted(context, deps, { path: "/two-factor/generate-backup-codes", body: context.body });
+    return answerWith(context, answer, { backup_codes: setUpSchema.pick({ backupCodes: true }).parse(answer.body).backupCodes });
+  },
+});
+
+/** Takes the second factor away. */
+export const endTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/api/auth/two-factor/disable",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Take the authenticator app away.",
+  body: passwordSchema,
+  response: z.object({ two_factor: z.literal(false) }),
+  async handle(context, deps) {
+    const answer = await counted(context, deps, { path: "/two-factor/disable", body: context.body });
+    return answerWith(context, answer, { two_factor: false });
+  },
+});

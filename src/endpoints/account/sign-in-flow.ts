@@ -1,0 +1,193 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import type { SessionCaller } from "../../account/people/session-caller.ts";
+import { SignInRefusal, type Attempt } from "../../account/people/sign-in-throttle.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { assertSameOrigin } from "../../http/same-origin.ts";
+import { brand } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { delegate, type Delegated, type DelegatedAnswer } from "./session-delegate.ts";
+
+/*
+ * Signing in and out as functions that JSON routes and pages call alike: each checks the origin, counts the attempt, asks the
+ * library, and writes down what came of it. Cookies to set are in the answer.
+ */
+
+/** Somebody signed in, or is to give the code of a second factor first. */
+export type SignInOutcome =
+  | { kind: "signed-in"; answer: DelegatedAnswer; caller: SessionCaller }
+  | { kind: "second-factor"; answer: DelegatedAnswer };
+
+/** The code of an authenticator app, or one of the codes that were given with it. */
+export type SecondFactor = { code: string } | { backupCode: string };
+
+/** By which a browser is known as one that an account was signed in with. */
+const deviceCookie = "switchyard.device";
+const deviceSeconds = 365 * 86_400;
+/** Whose second factor is waited for. */
+const stepCookie = "switchyard.second_step";
+const stepSeconds = 600;
+
+/** Somebody is asked for a second factor in place of a session. */
+const challengeSchema = z.object({ twoFactorRedirect: z.literal(true) });
+
+const cookieOf = (context: RequestContext<unknown>, name: string): string | undefined =>
+  (context.request.headers.get("cookie") ?? "").split(/;\s*/).find((pair) => pair.startsWith(`${name}=`))
+    ?.slice(name.length + 1) || undefined;
+
+function setCookie({ publicUrl }: Dependencies, name: string, { value, seconds }: { value: string; seconds: number }): string {
+  return `${name}=${value}; Max-Age=${seconds}; Path=/; HttpOnly;${publicUrl().startsWith("https:") ? " Secure;" : ""} SameSite=Lax`;
+}
+
+/** The attempt that a request is, as it is counted. */
+export const attemptOf = (context: RequestContext<unknown>, email?: string): Attempt =>
+  ({ address: context.clientAddress(), device: cookieOf(context, deviceCookie), email });
+
+/** Signs in with e-mail and password. Throws what the library refuses with, and `rate_limit_exceeded`. */
+export async function signInWithPassword(
+  context: RequestContext<unknown>, deps: Dependencies,
+  { email, password, rememberMe = true }: { email: string; password: string; rememberMe?: boolean },
+): Promise<SignInOutcome> {
+  const by: Way = { action: "sign-in: password", email };
+  const answer = await attempt(context, deps, {
+    by, path: "/sign-in/email", body: { email, password, rememberMe }, before: () => deps.people.passwords.assertRoom(),
+  });
+  if (!challengeSchema.safeParse(answer.body).success) return succeeded(context, deps, { by, answer });
+  const step = setCookie(deps, stepCookie, { value: sealed(deps, email), seconds: stepSeconds });
+  return { kind: "second-factor", answer: { ...answer, cookies: [...answer.cookies, step] } };
+}
+
+/** Signs in with the second factor, after the password in the same browser. */
+export async function signInWithSecondFactor(
+  context: RequestContext<unknown>, deps: Dependencies, factor: SecondFactor,
+): Promise<SignInOutcome & { kind: "signed-in" }> {
+  const email = unsealed(deps, cookieOf(context, stepCookie));
+  if (email === undefined) throw new GatewayError("authentication_required", "Begin with e-mail and password; that step has ended.");
+  const app = "code" in factor;
+  const by: Way = { action: app ? "sign-in: code of an app" : "sign-in: backup code", email };
+  const answer = await attempt(context, deps, {
+    by, path: app ? "/two-factor/verify-totp" : "/two-factor/verify-backup-code",
+    body: { code: app ? factor.code : factor.backupCode }, withoutSession: true,
+  });
+  const outcome = await succeeded(context, deps, { by, answer });
+  if (app) await assertFirstUse(deps, { caller: outcome.caller, code: factor.code });
+  const ended = setCookie(deps, stepCookie, { value: "", seconds: 0 });
+  return { ...outcome, answer: { ...outcome.answer, cookies: [...outcome.answer.cookies, ended] } };
+}
+
+/** Signs in with what a browser answered to the options of a passkey. */
+export async function signInWithPasskeyAnswer(
+  context: RequestContext<unknown>, deps: Dependencies, body: Readonly<Record<string, unknown>>,
+): Promise<SignInOutcome & { kind: "signed-in" }> {
+  const by: Way = { action: "sign-in: passkey" };
+  const answer = await attempt(context, deps, { by, path: "/passkey/verify-authentication", body });
+  return succeeded(context, deps, { by, answer });
+}
+
+/** Comes back from an OpenID provider: the answer sends the browser on, with a session where that provider proved who it is. */
+export async function finishProviderSignIn(
+  context: RequestContext<unknown>, deps: Dependencies, provider: string,
+): Promise<DelegatedAnswer> {
+  const by: Way = { action: `sign-in: provider ${provider}` };
+  const answer = await delegate(context, deps, { method: "GET", path: `/callback/${encodeURIComponent(provider)}` });
+  if (sessionCookieIn(answer) !== undefined) return (await succeeded(context, deps, { by, answer })).answer;
+  // Linking a provider comes back here too, without a new session.
+  if (answer.location?.includes("error=") !== true) return answer;
+  // Whoever asks for this address over and over does not fill the log with it.
+  await deps.people.throttle.count({ address: context.clientAddress(), purpose: "provider" });
+  await writeDown(context, deps, { ...by, status: 401 });
+  return answer;
+}
+
+/** Ends the session of the cookie, whatever its state. */
+export const signOutOf = (context: RequestContext<unknown>, deps: Dependencies): Promise<DelegatedAnswer> =>
+  delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
+
+/** Who is signed in in the browser that asks; undefined where nobody is. For pages that everybody may see. */
+export async function visitorOf(context: RequestContext<unknown>, { people, clock }: Dependencies): Promise<SessionCaller | undefined> {
+  const cookie = cookieOf(context, brand.sessionCookie);
+  return cookie === undefined ? undefined : people.reader.find(cookie, clock.nowMs());
+}
+
+/** By what somebody signs in, as the audit log has it. */
+interface Way {
+  action: string;
+  email?: string;
+}
+
+async function attempt(
+  context: RequestContext<unknown>, deps: Dependencies,
+  { by, before, ...delegated }: { by: Way; before?(): void } & Omit<Delegated, "method">,
+): Promise<DelegatedAnswer> {
+  assertSameOrigin(context.request, deps.publicUrl());
+  try {
+    await deps.people.throttle.count(attemptOf(context, by.email));
+    before?.();
+    return await delegate(context, deps, { method: "POST", ...delegated });
+  } catch (error) {
+    const isTold = error instanceof GatewayError && (error instanceof SignInRefusal ? error.isFirst : error.status < 500);
+    if (isTold) await writeDown(context, deps, { ...by, status: error.status });
+    throw error;
+  }
+}
+
+async function succeeded(
+  context: RequestContext<unknown>, deps: Dependencies, { by, answer }: { by: Way; answer: DelegatedAnswer },
+): Promise<SignInOutcome & { kind: "signed-in" }> {
+  const { people, clock } = deps;
+  const cookie = sessionCookieIn(answer);
+  const caller = cookie === undefined ? undefined : await people.reader.find(cookie, clock.nowMs());
+  if (caller === undefined) throw new GatewayError("internal_server_error", "Signing in failed on our side. Try again.");
+  const { email } = caller.user;
+  await people.throttle.succeeded({ ...attemptOf(context), email });
+  await writeDown(context, deps, { ...by, email, status: 200 });
+  const device = setCookie(deps, deviceCookie, { value: people.throttle.newDevice(email), seconds: deviceSeconds });
+  return { kind: "signed-in", caller, answer: { ...answer, cookies: [...answer.cookies, device] } };
+}
+
+/** The session cookie that an answer sets, unless it takes it away. */
+function sessionCookieIn({ cookies }: DelegatedAnswer): string | undefined {
+  const line = cookies.find((each) => each.startsWith(`${brand.sessionCookie}=`) && !/max-age=0/i.test(each));
+  return line?.slice(brand.sessionCookie.length + 1).split(";")[0] || undefined;
+}
+
+/** A code that was read over a shoulder opens nothing a second time. */
+async function assertFirstUse(
+  { people }: Dependencies, { caller: { user, session }, code }: { caller: SessionCaller; code: string },
+): Promise<void> {
+  if (await people.throttle.isFirstUse({ userId: user.id, code })) return;
+  await people.sessions.revoke({ userId: user.id, id: session.id });
+  throw new GatewayError("authentication_required", "This code was used already. Wait for the next one.");
+}
+
+/** Writes an attempt into the log of the account's workspace; into the operators' where nobody has that address. */
+async function writeDown(
+  context: RequestContext<unknown>, { people, security, operatorWorkspaceId }: Dependencies,
+  { action, email, status }: Way & { status: number },
+): Promise<void> {
+  const account = email === undefined ? undefined : await people.users.accountOf(email);
+  const actor = account === undefined
+    ? { kind: "anonymous", id: "", label: email ?? "" } : { kind: "user", id: account.id, label: account.email };
+  await security.auditLog.tell({
+    workspaceId: account?.workspaceId ?? operatorWorkspaceId, actor, address: context.clientAddress(), action, target: account?.id ?? null,
+    fields: [],
+  }, { status, target: null }).catch((error: unknown) =>
+    people.log("error", `a sign-in could not be written to the audit log: ${error instanceof Error ? error.message : String(error)}`));
+}
+
+const sealOf = ({ people }: Dependencies, text: string): string =>
+  createHmac("sha256", people.secret).update(`second step ${text}`).digest("base64url");
+
+function sealed(deps: Dependencies, email: string): string {
+  const text = `${Buffer.from(email).toString("base64url")}.${Math.floor(deps.clock.nowMs() / 1000) + stepSeconds}`;
+  return `${text}.${sealOf(deps, text)}`;
+}
+
+/** The e-mail of whom the second factor is waited for; undefined where the password was not given, or too long ago. */
+function unsealed(deps: Dependencies, cookie: string | undefined): string | undefined {
+  const [email = "", ends = "", seal = ""] = cookie?.split(".") ?? [];
+  const [expected, given] = [Buffer.from(sealOf(deps, `${email}.${ends}`)), Buffer.from(seal)];
+  const holds = expected.length === given.length && timingSafeEqual(expected, given) && Number(ends) * 1000 > deps.clock.nowMs();
+  return holds ? Buffer.from(email, "base64url").toString() : undefined;
+}

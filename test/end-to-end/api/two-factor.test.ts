@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { codeOf } from "../../support/authenticator-app.ts";
+import { at, listAt, textAt } from "./at.ts";
+import { type Browser, ownersPassword, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import { engines } from "./two-workspaces.ts";
+
+const email = "owner@example.com";
+
+describe.each(engines)("a second factor on %s", (_, freshUrl) => {
+  let peopled: PeopledGateway;
+  let uri: string;
+  let backupCodes: string[];
+  beforeAll(async () => {
+    peopled = await startPeopled(await freshUrl());
+  });
+  afterAll(() => peopled.stop());
+
+  const post = async (browser: Browser, path: string, body: unknown): Promise<{ status: number; answer: unknown }> => {
+    const response = await browser.ask("POST", `/api/auth${path}`, body);
+    return { status: response.status, answer: await response.json() };
+  };
+  const withPassword = async (): Promise<Browser> => {
+    const browser = peopled.stranger();
+    const { status, answer } = await post(browser, "/sign-in/email", { email, password: ownersPassword });
+    expect([status, answer]).toEqual([200, { two_factor_required: true, methods: ["totp", "backup_code"] }]);
+    return browser;
+  };
+  const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.api("GET", "/session")).status === 200;
+
+  test("is set up with the password, and in force once a code of the app was given", async () => {
+    const { owner } = peopled;
+    expect((await post(owner, "/two-factor/enable", { password: "not the password" })).status).toBe(400);
+    const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });
+    expect(begun.status).toBe(200);
+    uri = textAt(begun.answer, "totp_uri");
+    backupCodes = listAt(begun.answer, "backup_codes").map(String);
+    expect([new URL(uri).protocol, backupCodes.length]).toEqual(["otpauth:", 10]);
+    const unconfirmed = peopled.stranger();
+    expect((await unconfirmed.signIn(email, ownersPassword)).status).toBe(200);
+    expect(await isSignedIn(unconfirmed)).toBe(true);
+    expect((await post(owner, "/two-factor/confirm", { code: "000000" })).status).toBe(401);
+    const confirmed = await post(owner, "/two-factor/confirm", { code: codeOf(uri, Date.now()) });
+    expect(confirmed).toEqual({ status: 200, answer: { two_factor: true } });
+    expect(await isSignedIn(owner)).toBe(true);
+    const rows = await peopled.gateway().app.storage.database.withTables<{ two_factors: { secret: string } }>()
+      .selectFrom("two_factors").selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain(backupCodes[0] ?? "");
+  });
+
+  test("is asked for after the password; a code works once", async () => {
+    const browser = await withPassword();
+    expect(await isSignedIn(browser)).toBe(false);
+    expect((await post(browser, "/sign-in/two-factor", { code: "000000" })).status).toBe(401);
+    expect(await isSignedIn(browser)).toBe(false);
+    const again = await withPassword();
+    const code = codeOf(uri, Date.now());
+    expect(await post(browser, "/sign-in/two-factor", { code })).toMatchObject({ status: 200, answer: { user: { email } } });
+    expect(await isSignedIn(browser)).toBe(true);
+    expect((await post(again, "/sign-in/two-factor", { code })).status).toBe(401);
+    expect(await isSignedIn(again)).toBe(false);
+  });
+
+  test("is not given without the password before it", async () => {
+    const code = codeOf(uri, Date.now() + 30_000);
+    expect((await post(peopled.stranger(), "/sign-in/two-factor", { code })).status).toBe(401);
+    expect((await post(peopled.owner, "/sign-in/two-factor", { code })).status).toBe(401);
+    expect((await post(peopled.stranger(), "/sign-in/two-factor", {})).status).toBe(400);
+  });
+
+  test("may be a backup code, each once; others take their place", async () => {
+    const [one = "", other = ""] = backupCodes;
+    const [first, second] = [await withPassword(), await withPassword()];
+    expect((await post(first, "/sign-in/two-factor", { backup_code: one })).status).toBe(200);
+    expect(await isSignedIn(first)).toBe(true);
+    expect((await post(second, "/sign-in/two-factor", { backup_code: one })).status).toBe(401);
+    const renewed = await post(peopled.owner, "/two-factor/backup-codes", { password: ownersPassword });
+    expect(listAt(renewed.answer, "backup_codes")).toHaveLength(10);
+    expect((await post(second, "/sign-in/two-factor", { backup_code: other })).status).toBe(401);
+    const [fresh] = listAt(renewed.answer, "backup_codes");
+    expect((await post(second, "/sign-in/two-factor", { backup_code: fresh })).status).toBe(200);
+  });
+
+  test("is in the audit log with what came of it", async () => {
+    const entries = listAt(await peopled.owner.json("GET", "/security/audit?limit=200"), "data");
+    const outcomes = (action: string) =>
+      new Set(entries.filter((entry) => at(entry, "action") === action).map((entry) => at(entry, "status")));
+    expect(outcomes("sign-in: code of an app")).toEqual(new Set([200, 401]));
+    expect(outcomes("sign-in: backup code")).toEqual(new Set([200, 401]));
+  });
+
+  test("is taken away with the password", async () => {
+    expect((await post(peopled.owner, "/two-factor/disable", { password: "not the password" })).status).toBe(400);
+    const ended = await post(peopled.owner, "/two-factor/disable", { password: ownersPassword });
+    expect(ended).toEqual({ status: 200, answer: { two_factor: false } });
+    const browser = peopled.stranger();
+    expect((await browser.signIn(email, ownersPassword)).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+});
