@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
@@ -6,7 +6,8 @@ import { exampleModel } from "./app/build-operations.ts";
 import type { AppSettings } from "./app/app-settings.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
-import { HttpServer } from "./http/server/http-server.ts";
+import { HttpServer, type TlsPair } from "./http/http-server.ts";
+import { countConnections, openFilesWarning } from "./http/open-files.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
 import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
 import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
@@ -88,11 +89,15 @@ async function start(): Promise<void> {
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
   const app = await createApp(appSettings(configuration, publicUrl), { logger, metrics, tracing });
-  const { host, port } = configuration.server;
+  const { host, port, tls, bodyMemoryBytes } = configuration.server;
   const server = listenAt({ host, port }, () => new HttpServer({
-    host, port, ...app, onError: (error) => logger.error({ err: error }, "an answer could not be written"),
+    host, port, ...app, tls: tls && readTls(tls), bodyMemoryBytes,
+    onError: (error) => logger.error({ err: error }, "an answer could not be written"),
   }));
-  listeningUrl = `http://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
+  metrics.watchServer({ connections: () => countConnections(server.port), bodyBytes: () => server.bodies.heldBytes });
+  const filesWarning = openFilesWarning();
+  if (filesWarning !== undefined) logger.warn({}, filesWarning);
+  listeningUrl = `${tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
@@ -111,6 +116,19 @@ function startLines(app: App, shown: { url: string; firstSecret: string | undefi
     sandbox: app.sandbox === undefined ? undefined : hasPlatformCredential(app.catalog()) ? "beside" : "alone",
     hasBalance: (workspaceBalance ?? 0n) > 0n,
   });
+}
+
+/** The certificate and its key, which only their files' owner may be able to read. */
+function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>): TlsPair {
+  const read = (name: string, path: string): string => {
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      if (error instanceof Error) error.message = `server.tls.${name} cannot be read: ${error.message}`;
+      throw error;
+    }
+  };
+  return { cert: read("cert", certPath), key: read("key", keyPath) };
 }
 
 /** What nobody caught is a mistake of ours: it is logged, and only a broken process ends. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { App } from "./app.ts";
-import type { HttpServer } from "../http/server/http-server.ts";
+import type { HttpServer } from "../http/http-server.ts";
 import { systemClock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 

@@ -5,7 +5,7 @@ import { AuditLog } from "../account/security/audit-log.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { auditChange, isAudited } from "./audit-change.ts";
 import type { RequestContext } from "./request-context.ts";
-import { Reply } from "./server/reply.ts";
+import { Reply } from "./reply.ts";
 
 const endpoint = { method: "PATCH", path: "/keys/:hash", access: { managementScope: "write:llm-keys" }, tag: "Account" } as const;
 const caller = { kind: "management-key", key: { id: "mgk_1", label: "ak_...1" }, workspace: { id: "ws_1" } };

@@ -3,7 +3,7 @@ import type { Caller } from "../account/keys/caller.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { Answer } from "./server/reply.ts";
+import type { Answer } from "./reply.ts";
 
 /** What auditing needs of the router. */
 export interface Auditing {

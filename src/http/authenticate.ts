@@ -8,7 +8,7 @@ import { GatewayError } from "../platform/lib/errors.ts";
 import { shownPath, type AccessRule, type Endpoint } from "./endpoint.ts";
 import { asPattern } from "./endpoint-paths.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { RequestHeaders } from "./server/http-request.ts";
+import type { RequestHeaders } from "./http-request.ts";
 
 /** The credential that a request carries, from `Authorization: Bearer` or, failing that, `x-api-key`. */
 export function presentedSecret(headers: RequestHeaders): string | undefined {

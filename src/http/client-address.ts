@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import type { HttpRequest } from "./server/http-request.ts";
+import type { HttpRequest } from "./http-request.ts";
 
 /** Which proxies may name the client: none, whoever connects, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];

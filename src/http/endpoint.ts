@@ -2,7 +2,7 @@ import type { ZodType } from "zod";
 import type { Scope } from "../account/keys/scopes.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { Answer } from "./server/reply.ts";
+import type { Answer } from "./reply.ts";
 
 /** Which credentials open an endpoint. What is not named is refused. */
 export interface AccessRule {

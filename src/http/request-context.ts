@@ -1,8 +1,8 @@
 import type { Caller } from "../account/keys/caller.ts";
 import { lowerBrandHeader } from "../platform/lib/brand.ts";
 import { queryOf } from "./request-target.ts";
-import type { ServedRequest } from "./server/http-request.ts";
-import { Reply } from "./server/reply.ts";
+import type { ServedRequest } from "./http-request.ts";
+import { Reply } from "./reply.ts";
 
 /** Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read, and Anthropic's. */
 const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;

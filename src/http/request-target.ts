@@ -1,4 +1,4 @@
-import type { HttpRequest } from "./server/http-request.ts";
+import type { HttpRequest } from "./http-request.ts";
 
 /** Where the path starts in a request's URL: a broken `Host` header leaves no URL that could be parsed. */
 const pathStart = (url: string): number => {

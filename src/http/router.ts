@@ -10,16 +10,17 @@ import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
 import { authenticate } from "./authenticate.ts";
 import { checkAddress } from "./check-address.ts";
 import { countRequest, describeWindow, type RateCounters } from "./count-request.ts";
-import { pathsOf, takesKnownParametersOnly, type Endpoint } from "./endpoint.ts";
+import { anyOrigin, isOpenToOrigins } from "./cross-origin.ts";
+import { pathsOf, takesKnownParametersOnly, type Endpoint, type Method } from "./endpoint.ts";
 import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
-import { parseJsonObject, readBodyText } from "./read-body.ts";
+import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { admitSession, decidingCookie, type SessionDoor } from "./session-door.ts";
 import { RequestContext } from "./request-context.ts";
 import { pathOf } from "./request-target.ts";
 import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
-import type { ServedRequest } from "./server/http-request.ts";
-import type { Answer } from "./server/reply.ts";
-import { RouteTable, type CompiledRoutes, type RouteHandler } from "./server/route-table.ts";
+import type { ServedRequest } from "./http-request.ts";
+import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
+import { Reply, type Answer } from "./reply.ts";
 
 /** What the router itself needs; handlers get their own dependencies. */
 export interface RouterOptions<Dependencies> {
@@ -48,18 +49,88 @@ export interface RouterOptions<Dependencies> {
   onEnd(answer: { path: string; status: number; settled: boolean }): void;
 }
 
+/** The endpoints of one path by method. */
+type PathMethods<Dependencies> = Map<Method, { endpoint: Endpoint<Dependencies>; handler: RouteHandler }>;
+
 /** Compiles the endpoint table into the server's routes and the handler for everything that is not in it. */
 export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>): {
   routes: CompiledRoutes;
   fallback: RouteHandler;
 } {
-  const routes: CompiledRoutes = {};
+  const paths = new Map<string, PathMethods<Dependencies>>();
   for (const endpoint of options.endpoints) {
     const handler = compileEndpoint(endpoint, options);
-    for (const path of pathsOf(endpoint)) (routes[path] ??= {})[endpoint.method] = handler;
+    for (const path of pathsOf(endpoint)) {
+      const methods = paths.get(path) ?? new Map();
+      paths.set(path, methods.set(endpoint.method, { endpoint, handler }));
+    }
   }
-  return { routes, fallback: compileFallback(options, routes) };
+  const routes: Record<string, RouteHandler> = {};
+  for (const [path, methods] of paths) {
+    const handler = compilePath(methods, options);
+    routes[path] = handler;
+    // Programs that join a base URL and a path carelessly end with a slash.
+    if (methods.get("POST")?.endpoint.access.llmKey === true) routes[`${path}/`] = handler;
+  }
+  return { routes, fallback: compileFallback(options) };
 }
+
+/** The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110, 9.3.2). */
+function compilePath<Dependencies>(methods: PathMethods<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
+  const byMethod = new Map<string, RouteHandler>([...methods].map(([method, { handler }]) => [method, handler]));
+  const get = byMethod.get("GET");
+  if (get !== undefined) byMethod.set("HEAD", get);
+  const shared = [...methods.values()].filter(({ endpoint }) => isOpenToOrigins(endpoint)).map(({ endpoint }) => endpoint.method);
+  if (shared.length > 0) byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), shared));
+  const [first] = methods.values();
+  const encodeError = first?.endpoint.encodeError ?? encodeContractError;
+  const allow = [...methods.keys()].join(", ");
+  const refuse: RouteHandler = (request) => refuseMethod(newContext(request, options), { options, encodeError, allow });
+  const handle: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
+  return soundly(handle, { options, encodeError });
+}
+
+/** The host of a request is one, names no user and holds nothing that ends a name (RFC 9112, 3.2; RFC 3986, 3.2.2). */
+const soundHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
+
+/** Why a request is refused although the platform takes it: another reader on the way could see another request in it. */
+function faultOf({ headers, url }: ServedRequest): string | undefined {
+  const host = headers.get("host");
+  if (host !== null && !soundHost.test(host)) return "The header host is not one host.";
+  if (headers.get("content-length")?.includes(",")) return "The header content-length came twice.";
+  const expectation = headers.get("expect");
+  if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
+    return "The header expect asks for something other than 100-continue.";
+  }
+  return url.startsWith("/") || url.includes("://") ? undefined : "The request's target is no path.";
+}
+
+/** The handler, for requests that every reader understands alike; after another one the connection ends. */
+function soundly<Dependencies>(
+  handle: RouteHandler, { options, encodeError }: { options: RouterOptions<Dependencies>; encodeError: ErrorEncoder },
+): RouteHandler {
+  return (request) => {
+    const fault = faultOf(request);
+    if (fault === undefined) return handle(request);
+    request.closes = true;
+    return errorResponse(new GatewayError("bad_request", fault), { context: newContext(request, options), options, encodeError });
+  };
+}
+
+/** Answers a browser's question whether pages of other origins may send a request (Fetch, "CORS protocol"). */
+function preflight({ request, headers }: RequestContext, methods: readonly string[]): Reply {
+  const wanted = request.headers.get("access-control-request-headers");
+  return new Reply("", {
+    status: 204,
+    headers: {
+      ...headers, ...anyOrigin, "access-control-allow-methods": methods.join(", "), "access-control-max-age": "86400",
+      vary: "access-control-request-headers",
+      ...(wanted !== null && headerNames.test(wanted) ? { "access-control-allow-headers": wanted } : {}),
+    },
+  });
+}
+
+const headerNames = /^[\w\-, ]{1,2048}$/;
 
 function newContext<Dependencies>(request: ServedRequest, options: RouterOptions<Dependencies>): RequestContext {
   const { clock } = options;
@@ -76,8 +147,10 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
   const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
     ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
     : work());
+  const isShared = isOpenToOrigins(endpoint);
   return async (request) => {
     const context = newContext(request, options);
+    if (isShared) Object.assign(context.headers, anyOrigin);
     options.onBegin();
     let status = 200;
     try {
@@ -104,7 +177,7 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
 
 /** Reads the body and checks it; gives its text. */
 async function readChecked<Dependencies>(endpoint: Endpoint<Dependencies>, context: RequestContext): Promise<string> {
-  const text = await readBodyText(context.request, endpoint.bodyBytesMax ?? 0);
+  const text = await readJsonText(context.request, endpoint.bodyBytesMax ?? 0);
   if (endpoint.body === undefined) return text;
   const fields = endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text);
   refuseUnknownFields(endpoint.body, fields);
@@ -147,6 +220,7 @@ function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, option
   if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
   const { caller } = context;
   if (caller.kind !== "anonymous" && caller.kind !== "session") options.directory.uses.note(caller.key.id, options.clock.nowMs());
+  if (endpoint.counting === "none") Object.assign(context.headers, describeWindow(options.counters, caller));
   if (endpoint.counting !== "at-door") return undefined;
   return countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
 }
@@ -178,29 +252,32 @@ const asksForWebSocket = ({ headers }: ServedRequest): boolean => headers.get("u
 
 const noWebSockets = "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
 
-function compileFallback<Dependencies>(options: RouterOptions<Dependencies>, routes: CompiledRoutes): RouteHandler {
+function refuseMethod<Dependencies>(
+  context: RequestContext,
+  { options, encodeError, allow }: { options: RouterOptions<Dependencies>; encodeError: ErrorEncoder; allow: string },
+): Answer {
+  const { request } = context;
+  if (asksForWebSocket(request)) {
+    // RFC 9110 section 15.5.22 wants to be told which protocol is spoken.
+    context.headers["upgrade"] = "HTTP/1.1";
+    return errorResponse(new GatewayError("upgrade_required", noWebSockets), { context, options, encodeError });
+  }
+  context.headers["allow"] = allow;
+  const error = new GatewayError("method_not_allowed", `${pathOf(request)} does not take ${request.method}; it takes ${allow}.`);
+  return errorResponse(error, { context, options, encodeError });
+}
+
+function compileFallback<Dependencies>(options: RouterOptions<Dependencies>): RouteHandler {
   const encoders = new Map<string, ErrorEncoder>();
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);
   }
-  const table = new RouteTable(routes);
-  return (request) => {
+  const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
     const path = pathOf(request);
-    const route = table.match(path);
-    const encodeError = encoders.get(route?.pattern ?? nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
-    if (route === undefined) {
-      const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);
-      return errorResponse(error, { context, options, encodeError });
-    }
-    if (asksForWebSocket(request)) {
-      // RFC 9110 section 15.5.22 wants to be told which protocol is spoken.
-      context.headers["upgrade"] = "HTTP/1.1";
-      return errorResponse(new GatewayError("upgrade_required", noWebSockets), { context, options, encodeError });
-    }
-    const allow = Object.keys(route.methods).join(", ");
-    context.headers["allow"] = allow;
-    const error = new GatewayError("method_not_allowed", `${path} does not take ${request.method}; it takes ${allow}.`);
+    const encodeError = encoders.get(nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
+    const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);
     return errorResponse(error, { context, options, encodeError });
   };
+  return soundly(handle, { options, encodeError: encodeContractError });
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from "../platform/lib/errors.ts";
-import type { HttpRequest, RequestHeaders } from "./server/http-request.ts";
+import type { HttpRequest, RequestHeaders } from "./http-request.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 

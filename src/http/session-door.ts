@@ -5,7 +5,7 @@ import { coversScope } from "../account/keys/scopes.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
 import { assertSameOrigin } from "./same-origin.ts";
-import type { HttpRequest, RequestHeaders } from "./server/http-request.ts";
+import type { HttpRequest, RequestHeaders } from "./http-request.ts";
 
 /** What admitting sessions needs. */
 export interface SessionDoor {

@@ -1,7 +1,7 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress, type InputType } from "node:zlib";
 import { promisify } from "node:util";
 import { GatewayError } from "../platform/lib/errors.ts";
-import type { HttpRequest } from "./server/http-request.ts";
+import type { HttpRequest } from "./http-request.ts";
 
 type Unfolding = (bytes: InputType, options: { maxOutputLength: number }) => Promise<Buffer>;
 

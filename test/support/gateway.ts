@@ -5,7 +5,7 @@ import type { AppTools } from "../../src/app/app-tools.ts";
 import type { App } from "../../src/app/app.ts";
 import { createApp } from "../../src/app/create-app.ts";
 import type { AppSettings } from "../../src/app/app-settings.ts";
-import { HttpServer } from "../../src/http/server/http-server.ts";
+import { HttpServer } from "../../src/http/http-server.ts";
 import { configuredProviderSchema, type ConfiguredProvider } from "../../src/inference/catalog/configured-provider.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
@@ -59,7 +59,8 @@ export async function startGateway(changes: Partial<AppSettings> = {}, tools: Pa
     ...tools,
   });
   const server = new HttpServer({
-    host: "127.0.0.1", port: 0, ...app, onError: (error) => void logLines.push(`the server failed: ${String(error)}`),
+    host: "127.0.0.1", port: 0, ...app, bodyMemoryBytes: 1024 ** 3,
+    onError: (error) => void logLines.push(`the server failed: ${String(error)}`),
   });
   const origin = `http://127.0.0.1:${server.port}`;
   const baseUrl = `${origin}/api/v1`;

@@ -3,7 +3,7 @@ import type { Budget } from "../../account/budgets/budget.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";

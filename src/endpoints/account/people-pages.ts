@@ -7,7 +7,7 @@ import { asGatewayError, encodeContractError } from "../../http/error-envelope.t
 import { formPageHeaders, formPageHtml, type FormField, type FormPage, type PageForm } from "../../http/form-page.ts";
 import { readBodyText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { joinAsVisitor, joinStateOf, joinWithPassword, joinWithSecondFactor, type JoinState } from "./join-flow.ts";

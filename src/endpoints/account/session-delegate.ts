@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { clientAddressHeader, identityPath } from "../../account/people/identity.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/server/reply.ts";
+import { Reply } from "../../http/reply.ts";
 import { queryOf } from "../../http/request-target.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import { brand } from "../../platform/lib/brand.ts";

@@ -1,6 +1,6 @@
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { CatalogModel, UpstreamRoute } from "../../inference/catalog/model.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { shownModel, slugOf } from "./shown-model.ts";

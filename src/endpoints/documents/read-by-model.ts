@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { OcrPage } from "../../inference/surfaces/ocr/interpret-ocr.ts";
 import { ocrCall, ocrTokens } from "../../inference/surfaces/ocr/ocr-call.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";

@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { ParseRequest } from "../../documents/jobs/document-jobs.ts";
-import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 
@@ -21,7 +21,7 @@ export async function readParseRequest(context: RequestContext): Promise<ParseRe
   const { request, query } = context;
   const waitMs = waitSecondsOf(query.get("wait_seconds")) * 1_000;
   const idempotencyKey = idempotencyKeyOf(request.headers.get("idempotency-key"));
-  const bodyText = await readBodyText(request, parseBodyBytesMax).catch((error: unknown) => {
+  const bodyText = await readJsonText(request, parseBodyBytesMax).catch((error: unknown) => {
     throw error instanceof GatewayError && error.code === "content_too_large" ? bodyTooLarge() : error;
   });
   checkSource(bodyOf(bodyText)["source"]);

@@ -1,6 +1,6 @@
 import { readBodyBytes } from "../../http/read-body.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
-import type { HttpRequest } from "../../http/server/http-request.ts";
+import type { HttpRequest } from "../../http/http-request.ts";
 
 const mib = 1024 * 1024;
 
@@ -26,11 +26,12 @@ const missingImage = (): GatewayError =>
 
 /** The file of an OCR request, which comes in JSON or as a form (RFC 7578). Throws `GatewayError`. */
 export async function readUpload(request: HttpRequest): Promise<Uint8Array> {
-  const body = await readBodyBytes(request, uploadBodyBytesMax).catch((error: unknown) => {
-    throw error instanceof GatewayError && error.code === "content_too_large" ? tooLarge() : error;
-  });
   const type = request.headers.get("content-type") ?? "";
-  const bytes = /^multipart\/form-data\b/i.test(type) ? await fileOfForm(body, type) : fileOfJson(body);
+  const isForm = /^multipart\/form-data\b/i.test(type);
+  const body = await readBodyBytes(request, uploadBodyBytesMax, { json: !isForm }).catch((error: unknown) => {
+    throw error instanceof GatewayError && error.metadata["limit_bytes"] === uploadBodyBytesMax ? tooLarge() : error;
+  });
+  const bytes = isForm ? await fileOfForm(body, type) : fileOfJson(body);
   if (bytes.byteLength > fileBytesMax) throw tooLarge();
   return bytes;
 }

@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/server/reply.ts";
+import { Reply } from "../../http/reply.ts";
 import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ServedStream, ServedWhole } from "../../inference/execution.ts";

@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/server/reply.ts";
+import { Reply } from "../../http/reply.ts";
 import { checkTrace } from "../../inference/check-trace.ts";
 import { execute } from "../../inference/execute.ts";
 import { recordCached } from "../../inference/record-unsettled.ts";

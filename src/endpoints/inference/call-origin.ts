@@ -6,7 +6,7 @@ import type { CallOrigin } from "../../inference/inference-call.ts";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import type { RequestHeaders } from "../../http/server/http-request.ts";
+import type { RequestHeaders } from "../../http/http-request.ts";
 
 const balanceHeader = brandHeader("Balance-After-Debit");
 const providerHeader = brandHeader("Provider");

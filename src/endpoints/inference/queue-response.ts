@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply, type Answer } from "../../http/server/reply.ts";
+import { Reply, type Answer } from "../../http/reply.ts";
 import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";

@@ -2,7 +2,7 @@ import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { usePreset } from "../../account/presets/apply-preset.ts";
 import type { PresetDialect } from "../../account/presets/preset-spellings.ts";
 import { countRequest } from "../../http/count-request.ts";
-import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { CanonicalRequest } from "../../inference/canonical/request.ts";
 import { providerIdIn } from "../../inference/catalog/provider-names.ts";
@@ -12,7 +12,7 @@ import { estimateInputTokens } from "../../inference/input-estimate.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { callOrigin } from "./call-origin.ts";
 import { rateClassOf } from "./rate-class.ts";
-import type { RequestHeaders } from "../../http/server/http-request.ts";
+import type { RequestHeaders } from "../../http/http-request.ts";
 
 /** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
 export const inferenceBodyBytesMax = 32 * 1024 * 1024;
@@ -49,7 +49,7 @@ export function pickHeaders(headers: RequestHeaders, names: readonly string[]): 
 /** Reads, counts and checks a request of a chat-shaped route. Throws `GatewayError`. */
 export async function readCall(context: RequestContext, reader: CallReader, services: CallServices): Promise<ChatCall> {
   const caller = context.caller as LlmKeyCaller;
-  const sent = await readBodyText(context.request, inferenceBodyBytesMax);
+  const sent = await readJsonText(context.request, inferenceBodyBytesMax);
   const { text, body } = usePreset(services.presets, {
     workspaceId: caller.workspace.id, dialect: reader.dialect, text: sent, body: parseJsonObject(sent),
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),

@@ -1,7 +1,7 @@
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { RateClass } from "../../account/limits/rate-tier.ts";
 import { countRequest } from "../../http/count-request.ts";
-import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { inferenceBodyBytesMax } from "./read-call.ts";
@@ -18,7 +18,7 @@ export async function readSurfaceBody(
   context: RequestContext,
   { counters, rateClassOf }: Pick<Dependencies, "counters"> & { rateClassOf(body: Record<string, unknown>): RateClass },
 ): Promise<SurfaceBody> {
-  const text = await readBodyText(context.request, inferenceBodyBytesMax);
+  const text = await readJsonText(context.request, inferenceBodyBytesMax);
   const body = parseJsonObject(text);
   const caller = context.caller as LlmKeyCaller;
   const counting = countRequest(counters, { caller, rateClass: rateClassOf(body), headers: context.headers });

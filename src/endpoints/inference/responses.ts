@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/openai-responses.ts";
 import { responsesRequestSchema } from "../../inference/dialects/openai-responses/request-schema.ts";
 import { execute } from "../../inference/execute.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/server/reply.ts";
+import { Reply } from "../../http/reply.ts";
 import type { StoredResponse } from "../../inference/stored-responses/stored-response.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";

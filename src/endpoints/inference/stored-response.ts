@@ -3,7 +3,7 @@ import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/server/reply.ts";
+import { Reply } from "../../http/reply.ts";
 import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { metadataPlaceHeaders, wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
 import { hasEnded, shownRecordText, type StoredResponse } from "../../inference/stored-responses/stored-response.ts";

@@ -3,7 +3,7 @@ import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/server/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject } from "./generation-object.ts";

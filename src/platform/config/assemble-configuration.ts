@@ -17,18 +17,24 @@ export interface ConfigurationParts<Provider extends z.ZodType> {
   file: FileSettings<Provider>;
 }
 
+/** Eight of the largest bodies at once, in mebibytes. */
+const bodyMemoryMb = 256;
+
 /** Puts the two sources together: the environment wins over the file, the file over the defaults. */
 export function assembleConfiguration<Provider extends z.ZodType>(
   { environment, workingDirectory, variables, file }: ConfigurationParts<Provider>,
 ): Configuration<z.output<Provider>> {
   const dataDirectory = resolve(workingDirectory, variables.dataDirectory ?? "data");
   const storageUrl = variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
+  const tls = file.server?.tls;
   return {
     server: {
       host: variables.host ?? file.server?.host ?? "127.0.0.1",
       port: variables.port ?? file.server?.port ?? 8787,
       publicUrl: variables.publicUrl ?? file.server?.public_url,
       trustProxy: file.server?.trust_proxy ?? false,
+      ...(tls === undefined ? {} : { tls: { certPath: resolve(workingDirectory, tls.cert), keyPath: resolve(workingDirectory, tls.key) } }),
+      bodyMemoryBytes: (file.server?.body_memory_mb ?? bodyMemoryMb) * 1024 ** 2,
     },
     dataDirectory,
     storage: {

@@ -19,6 +19,10 @@ export interface Configuration<Provider> {
     readonly publicUrl: string | undefined;
     /** Whose `X-Forwarded-For` is believed: nobody's, everybody's, or that of these ranges. */
     readonly trustProxy: boolean | readonly string[];
+    /** Absolute paths of a certificate and its key in PEM; absent means plain HTTP. */
+    readonly tls?: { readonly certPath: string; readonly keyPath: string };
+    /** Memory that request bodies may take at once. */
+    readonly bodyMemoryBytes: number;
   };
   /** Absolute path of what the gateway keeps on disk. */
   readonly dataDirectory: string;

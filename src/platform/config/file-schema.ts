@@ -22,6 +22,8 @@ const serverSchema = z.strictObject({
   port: integer(0, 65_535),
   public_url: httpUrlSchema,
   trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
+  tls: z.strictObject({ cert: name, key: name }),
+  body_memory_mb: integer(32, 1_000_000),
 }).partial();
 
 const retentionSchema = z.strictObject({

@@ -41,7 +41,9 @@ describe("what stands where nothing is said", () => {
   test("defaults", async () => {
     const configuration = await load({});
     expect(configuration).toEqual({
-      server: { host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false },
+      server: {
+        host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false, bodyMemoryBytes: 256 * 1024 ** 2,
+      },
       dataDirectory: "/srv/gateway/data",
       storage: { url: "sqlite:/srv/gateway/data/switchyard.db", embedded: true, durability: "power" },
       shared: { url: "memory:" },
@@ -89,13 +91,18 @@ describe("what stands where nothing is said", () => {
 
 describe("who wins", () => {
   const yaml = `
-server: { host: 0.0.0.0, port: 9000, public_url: https://a.example/, trust_proxy: [10.0.0.0/8, "::1"] }
+server:
+  { host: 0.0.0.0, port: 9000, public_url: https://a.example/, trust_proxy: [10.0.0.0/8, "::1"],
+    tls: { cert: tls/cert.pem, key: /etc/key.pem }, body_memory_mb: 64 }
 storage: { url: sqlite:other.db, durability: process }
 `;
 
   test("the file wins over the defaults", async () => {
     const { server, storage } = await load({ yaml });
-    expect(server).toEqual({ host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"] });
+    expect(server).toEqual({
+      host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"],
+      tls: { certPath: "/srv/gateway/tls/cert.pem", keyPath: "/etc/key.pem" }, bodyMemoryBytes: 64 * 1024 ** 2,
+    });
     expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process" });
   });
 

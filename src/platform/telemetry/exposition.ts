@@ -4,7 +4,7 @@ import type { CounterCell, Family, HistogramCell } from "./series.ts";
 /** One metric as it is shown to a scraper. */
 export type MetricDefinition =
   | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
-  | { kind: "gauge" | "counter"; name: string; help: string; read: () => number }
+  | { kind: "gauge" | "counter"; name: string; help: string; read: () => number | Promise<number> }
   | { kind: "histogram"; name: string; help: string; family: Family<HistogramCell> };
 
 interface Sample {
@@ -28,12 +28,12 @@ export function exposition(definitions: readonly MetricDefinition[]): Registry {
  */
 function asMetric(definition: MetricDefinition): Metric {
   const { name, help, kind } = definition;
-  const get = async () => ({ name, help, type: kind, aggregator: "sum", values: samplesOf(definition) });
+  const get = async () => ({ name, help, type: kind, aggregator: "sum", values: await samplesOf(definition) });
   return { name, help, type: kind, get, reset: () => undefined } as unknown as Metric;
 }
 
-function samplesOf(definition: MetricDefinition): Sample[] {
-  if ("read" in definition) return [{ labels: {}, value: definition.read() }];
+async function samplesOf(definition: MetricDefinition): Promise<Sample[]> {
+  if ("read" in definition) return [{ labels: {}, value: await definition.read() }];
   if (definition.kind === "counter") {
     return definition.family.entries().map(({ labels, cell }) => ({ labels, value: cell.value }));
   }

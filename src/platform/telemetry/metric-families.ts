@@ -34,6 +34,8 @@ export type Families = ReturnType<typeof newFamilies>;
 export interface Gauges {
   requestsInFlight: GaugeCell;
   openStreams: GaugeCell;
+  clientConnections: () => number | Promise<number>;
+  bodyBytes: () => number;
   holdsOpen: () => number;
   commitQueuePending: () => number;
   commitsRejected: () => number;
@@ -44,7 +46,7 @@ export interface Gauges {
 export function definitionsOf(families: Families, gauges: Gauges): MetricDefinition[] {
   const counter = (name: string, help: string, family: Family<CounterCell>): MetricDefinition =>
     ({ kind: "counter", name: `switchyard_${name}`, help, family });
-  const gauge = (name: string, help: string, read: () => number): MetricDefinition =>
+  const gauge = (name: string, help: string, read: () => number | Promise<number>): MetricDefinition =>
     ({ kind: "gauge", name: `switchyard_${name}`, help, read });
   const histogram = (name: string, help: string, family: Family<HistogramCell>): MetricDefinition =>
     ({ kind: "histogram", name: `switchyard_${name}`, help, family });
@@ -66,6 +68,8 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     counter("rate_limited_total", "Requests refused by a rate limit.", families.rateLimited),
     gauge("requests_in_flight", "Requests being worked on.", () => gauges.requestsInFlight.value),
     gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
+    gauge("client_connections", "Connections of clients, idle ones included.", () => gauges.clientConnections()),
+    gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () => gauges.commitQueuePending()),
     {

@@ -70,6 +70,8 @@ export interface Metrics {
   readonly openStreams: GaugeCell;
   /** Everything about one settled inference request at once; 0.2 us. Does not count attempts, errors or gauges. */
   recordInference(finished: FinishedInference): void;
+  /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
+  watchServer(read: { connections(): Promise<number>; bodyBytes(): number }): void;
   /** Tells where the number of open holds is to be read at a scrape. */
   watchHoldsOpen(read: () => number): void;
   /** Tells where the number of units waiting for their commit is to be read at a scrape. */
@@ -104,6 +106,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const gauges: Gauges = {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),
+    clientConnections: () => Number.NaN,
+    bodyBytes: () => 0,
     holdsOpen: () => 0,
     commitQueuePending: () => 0,
     commitsRejected: () => 0,
@@ -129,6 +133,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
     recordInference: inferenceRecorder(families, capModel),
+    watchServer({ connections, bodyBytes }) {
+      gauges.clientConnections = connections;
+      gauges.bodyBytes = bodyBytes;
+    },
     watchHoldsOpen: (read) => void (gauges.holdsOpen = read),
     watchCommitQueuePending: (read) => void (gauges.commitQueuePending = read),
     watchCommitsRejected: (read) => void (gauges.commitsRejected = read),

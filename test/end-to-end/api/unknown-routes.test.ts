@@ -45,7 +45,7 @@ test.each([
   ["POST", "/models/acme/large", "GET"],
   ["POST", "/models/count", "GET"],
   ["DELETE", "/generation/gen_1", "GET"],
-  ["OPTIONS", "/models", "GET"],
+  ["OPTIONS", "/credits", "GET"],
 ])("%s %s is not taken: 405 that names what is", async (method, path, allow) => {
   for (const base of ["/api/v1", "/v1"]) {
     const error = await errorOf(await fetch(gateway.origin + base + path, { method }));
@@ -93,13 +93,22 @@ function sendRaw(text: string): Promise<string> {
 }
 
 test.each([
-  ["GET /nowhere", "bad host", 404],
-  ["GET /api/v1/credits", "bad host", 401],
-  ["GET /api/v1/keys?include_disabled=true", "[::zz", 401],
-  ["GET /api/v1/models?sort=name", "a b c", 200],
-])("%s with the broken host %p is answered as with a good one", async (line, host, status) => {
-  const answer = await sendRaw(`${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-  expect(answer).toStartWith(`HTTP/1.1 ${status} `);
+  ["GET /nowhere", "bad host"],
+  ["GET /api/v1/credits", "bad host"],
+  ["GET /api/v1/keys?include_disabled=true", "[::zz"],
+  ["GET /api/v1/models?sort=name", "a b c"],
+  ["GET /healthz", "user@host"],
+  ["GET /healthz", "a/b"],
+  ["GET /healthz", "a\r\nHost: b"],
+  ["GET /healthz", "a:80x"],
+])("%s with the broken host %p is refused, and its connection ends", async (line, host) => {
+  const answer = await sendRaw(`${line} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  expect(answer).toStartWith("HTTP/1.1 400 ");
   expect(answer).toMatch(/x-service-trace-id: [0-9a-f]{32}/);
   expect(answer).toMatch(/content-type: application\/json/i);
+  expect(answer).toMatch(/connection: close/i);
+});
+
+test.each(["a", "a:8787", "[::1]:8787", "127.0.0.1:", ""])("GET /healthz with the host %p is answered", async (host) => {
+  expect(await sendRaw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).toStartWith("HTTP/1.1 200 ");
 });

@@ -72,5 +72,5 @@ test.each(named)("%s: JSON of any depth is served or refused as the client's mis
 test.each(named)("%s: what is nested too deeply to be written is refused before it costs anything", async (_, pair) => {
   const body = { model, ...pair.client.ask("Hello"), x_unknown: "DEEP" };
   const { status, errors } = await send(pair, body, nest("[", "]", 100_000));
-  expect([status, errors[0]?.message]).toEqual([400, "The body is nested more than 1000 levels deep. Send it flatter."]);
+  expect([status, errors[0]?.message]).toEqual([400, "The body's JSON is nested more than 1000 levels deep. Send it flatter."]);
 });

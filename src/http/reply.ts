@@ -1,4 +1,4 @@
-import type { FrameSource } from "../../platform/lib/frame-source.ts";
+import type { FrameSource } from "../platform/lib/frame-source.ts";
 
 /** An answer as this server sends it: a whole text whose length is told, or frames as they come. */
 export class Reply {

@@ -1,0 +1,258 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { RawClient } from "../../test/support/raw-client.ts";
+import type { FrameSource } from "../platform/lib/frame-source.ts";
+import { HttpServer, type CompiledRoutes } from "./http-server.ts";
+import { readBodyText } from "./read-body.ts";
+import { Reply } from "./reply.ts";
+
+const plain = { "content-type": "text/plain" };
+const clock = new FakeClock();
+let server: HttpServer;
+const errors: unknown[] = [];
+afterEach(async () => {
+  await server.stop(true);
+  errors.length = 0;
+});
+
+function serve(routes: CompiledRoutes, bodyMemoryBytes = 1024 ** 2): void {
+  const fallback = () => new Reply("nothing here", { status: 404, headers: plain });
+  server = new HttpServer({
+    host: "127.0.0.1", port: 0, routes: { "/page": () => new Reply("a page", { headers: plain }), ...routes }, fallback, clock,
+    bodyMemoryBytes, onError: (error) => void errors.push(error),
+  });
+}
+
+const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n${more}\r\n`;
+const client = (): RawClient => new RawClient(server.port);
+
+/** Frames that come one by one, and whether the client left. */
+function frames(texts: readonly string[], more: Partial<FrameSource> = {}) {
+  const left = [...texts];
+  const cancelled = Promise.withResolvers<void>();
+  const next = (): Promise<string | undefined> => new Promise((resolve) => void setImmediate(() => resolve(left.shift())));
+  const source: FrameSource = { next, cancel: () => cancelled.resolve(), ...more };
+  return { source, cancelled: cancelled.promise };
+}
+
+const streaming = (source: FrameSource) => () => new Reply(source, { headers: plain });
+
+/** Frames without end, and how many were asked for. */
+function endless() {
+  let pulled = 0;
+  const next = (): Promise<string> => {
+    pulled += 1;
+    return Promise.resolve("x".repeat(65_536));
+  };
+  const { source, cancelled } = frames([], { next });
+  return { source, cancelled, pulled: () => pulled };
+}
+
+/** Waits until a stream has had its turns, and took none. */
+async function untilStill(pulled: () => number): Promise<void> {
+  for (let before = -1; before !== pulled();) {
+    before = pulled();
+    for (let turn = 0; turn < 20; turn += 1) await client().write(get("/page", "connection: close\r\n")).untilOver();
+  }
+}
+
+describe("a stream", () => {
+  test("leaves frame by frame, each in UTF-8 and in a chunk of its own", async () => {
+    serve({ "/stream": streaming(frames(["one ", "", "zwei é "]).source) });
+    const text = await client().write(get("/stream", "connection: close\r\n")).untilOver();
+    expect(text).toEndWith("\r\n\r\n4\r\none \r\n8\r\nzwei \xc3\xa9 \r\n0\r\n\r\n");
+  });
+
+  test("begins with the frames that are there, and ends with them where they are the last", async () => {
+    let taken = false;
+    const source: FrameSource = {
+      next: () => Promise.reject(new Error("asked for more")),
+      ready() {
+        taken = true;
+        return "all there";
+      },
+      get isOver() {
+        return taken;
+      },
+      cancel: () => undefined,
+    };
+    serve({ "/ready": streaming(source) });
+    expect(await client().write(get("/ready", "connection: close\r\n")).untilOver()).toContain("all there");
+    expect(errors).toEqual([]);
+  });
+
+  test("is cancelled when its client leaves while it is silent", async () => {
+    const silent = frames(["one"], { ready: () => "one", next: () => new Promise(() => undefined) });
+    serve({ "/silent": streaming(silent.source) });
+    const each = client().write(get("/silent"));
+    await each.until((text) => text.includes("one"));
+    each.socket.destroy();
+    await silent.cancelled;
+  });
+
+  test("is not asked for more than fits between, and cancelled when its client leaves", async () => {
+    const { source, cancelled, pulled } = endless();
+    serve({ "/endless": streaming(source) });
+    const each = client();
+    each.socket.pause();
+    each.write(get("/endless"));
+    await untilStill(pulled);
+    expect(pulled()).toBeLessThan(400);
+    each.socket.destroy();
+    await cancelled;
+  });
+
+  test("ends when its client has not read for a minute, and no sooner; its connection closes", async () => {
+    const { source, cancelled, pulled } = endless();
+    serve({ "/endless": streaming(source) });
+    const each = client();
+    each.socket.pause();
+    each.write(get("/endless"));
+    await untilStill(pulled);
+    expect(server.pendingRequests).toBe(1);
+    clock.advance(59_000);
+    server.sweep();
+    expect(server.pendingRequests).toBe(1);
+    clock.advance(2_000);
+    server.sweep();
+    await cancelled;
+    each.socket.resume();
+    expect(await each.untilOver()).not.toEndWith("0\r\n\r\n");
+  });
+
+  test("goes on for hours while its provider is silent", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const texts = [Promise.resolve("one"), promise, Promise.resolve(undefined)];
+    serve({ "/slow": streaming(frames([], { next: () => texts.shift() ?? Promise.resolve(undefined) }).source) });
+    const each = client().write(get("/slow", "connection: close\r\n"));
+    await each.until((text) => text.includes("one"));
+    clock.advance(7_200_000);
+    server.sweep();
+    resolve("two");
+    expect(await each.untilOver()).toEndWith("3\r\ntwo\r\n0\r\n\r\n");
+  });
+});
+
+describe("an answer", () => {
+  test("to HEAD is that to GET without its body", async () => {
+    serve({});
+    const text = await client().write("HEAD /page HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").untilOver();
+    expect([text.startsWith("HTTP/1.1 200 OK"), /content-length: 6\r\n/i.test(text), text.endsWith("\r\n\r\n")]).toEqual([true, true, true]);
+  });
+
+  test("has a line for each cookie", async () => {
+    serve({ "/cookies": () => new Reply("", { status: 302, headers: { location: "/" }, cookies: ["a=1", "b=2"] }) });
+    const text = await client().write(get("/cookies", "connection: close\r\n")).untilOver();
+    expect(text.match(/set-cookie: \w=\d\r\n/gi)).toHaveLength(2);
+  });
+
+  test.each([
+    ["rejects", () => Promise.reject(new Error("a mistake"))],
+    ["throws", (): Reply => { throw new Error("a mistake"); }],
+    ["has a header that no header can be", () => new Reply("", { headers: { "x-a": "one\r\nx-b: two" } })],
+  ])("of a handler that %s is a 500, of which the operator hears", async (_, handler) => {
+    serve({ "/mistake": handler });
+    const text = await client().write(get("/mistake")).untilOver();
+    expect([text.slice(9, 12), /connection: close/i.test(text), text.includes("internal_server_error"), errors.length]).toEqual(["500", true, true, 1]);
+  });
+
+  test("whose stream breaks ends without the last chunk, and the operator hears of it", async () => {
+    const texts = frames(["one"]).source;
+    let asked = 0;
+    const next = (): Promise<string | undefined> => ((asked += 1) === 1 ? texts.next() : Promise.reject(new Error("broken")));
+    serve({ "/breaks": streaming(frames([], { next }).source) });
+    const text = await client().write(get("/breaks")).untilOver();
+    expect([text.endsWith("0\r\n\r\n"), String(errors[0])]).toEqual([false, "Error: broken"]);
+  });
+});
+
+describe("a client that leaves", () => {
+  test("aborts the signal of its request", async () => {
+    const reached = Promise.withResolvers<void>();
+    const aborted = Promise.withResolvers<void>();
+    serve({
+      "/hold": async ({ signal }) => {
+        signal.addEventListener("abort", () => aborted.resolve());
+        reached.resolve();
+        await aborted.promise;
+        return new Reply("", { headers: plain });
+      },
+    });
+    const each = client().write("POST /hold HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n");
+    await reached.promise;
+    each.socket.destroy();
+    await aborted.promise;
+  });
+
+  test("in the middle of its body is no mistake of the gateway's", async () => {
+    const refused = Promise.withResolvers<unknown>();
+    serve({ "/echo": (request) => readBodyText(request, 1000).then((text) => new Reply(text, { headers: plain }), (error: unknown) => {
+      refused.resolve(error);
+      return new Reply("", { headers: plain });
+    }) });
+    const each = client().write("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc");
+    await client().write(get("/page", "connection: close\r\n")).untilOver();
+    each.socket.destroy();
+    expect(await refused.promise).toMatchObject({ code: "client_closed_request" });
+  });
+});
+
+describe("bodies", () => {
+  const echo: CompiledRoutes = {
+    "/echo": (request) => readBodyText(request, 1024 ** 2).then(
+      (text) => new Reply(`<${text.length}>`, { headers: plain }),
+      (error: unknown) => new Reply(String(error), { status: 503, headers: plain }),
+    ),
+  };
+  const post = (bytes: number): string => `POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\nconnection: close\r\n\r\n`;
+
+  test("beyond the memory that they may take together are refused, and it is free again after each answer", async () => {
+    serve(echo, 600_000);
+    const first = client().write(post(500_000) + "x".repeat(499_999));
+    while (server.bodies.heldBytes < 499_999) await client().write(get("/page", "connection: close\r\n")).untilOver();
+    expect(await client().write(post(120_000) + "x".repeat(120_000)).untilOver()).toStartWith("HTTP/1.1 503 ");
+    expect(await first.write("x").untilOver()).toEndWith("<500000>");
+    expect(server.bodies.heldBytes).toBe(0);
+    expect(await client().write(post(500_000) + "x".repeat(500_000)).untilOver()).toEndWith("<500000>");
+  });
+
+  test("that nobody reads do not keep the answer", async () => {
+    serve({ "/unread": () => new Reply("not read", { headers: plain }) });
+    const body = "x".repeat(3_000_000);
+    const text = await client().write(`POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+      + get("/page", "connection: close\r\n")).untilOver();
+    expect([text.includes("not read"), text.endsWith("a page")]).toEqual([true, true]);
+  });
+});
+
+describe("a server that stops", () => {
+  test("having announced it, closes connections with their next answer, streams included", async () => {
+    serve({ "/stream": streaming(frames(["one "]).source) });
+    const [whole, streamed] = [client(), client()];
+    for (const each of [whole, streamed]) await each.write(get("/page")).until((text) => text.endsWith("a page"));
+    server.announceClosing();
+    expect(await whole.write(get("/page")).untilOver()).toMatch(/connection: close/i);
+    expect(await streamed.write(get("/stream")).untilOver()).toMatch(/connection: close[^]*one /i);
+  });
+
+  test("finishes what is under way, and closes what is idle", async () => {
+    const held = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    serve({
+      "/hold": async () => {
+        reached.resolve();
+        await held.promise;
+        return new Reply("held", { headers: plain });
+      },
+    });
+    const idle = client().write(get("/page"));
+    await idle.until((text) => text.endsWith("a page"));
+    const busy = client().write(get("/hold"));
+    await reached.promise;
+    const stopped = server.stop();
+    await idle.untilOver();
+    held.resolve();
+    expect(await busy.untilOver()).toEndWith("held");
+    await stopped;
+  });
+});
