@@ -3,7 +3,7 @@ import { actorOf } from "../account/security/audit-log.ts";
 import { assert } from "../platform/lib/assert.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { RequestContext } from "./request-context.ts";
-import { Reply, type Answer } from "./server/reply.ts";
+import { Reply, type Answer } from "./reply.ts";
 
 /** The request header, and that of an answer that was given before. */
 export const idempotencyHeader = "Idempotency-Key";
