@@ -137,7 +137,7 @@ describe("an answer", () => {
   test("to HEAD is that to GET without its body", async () => {
     serve({});
     const text = await client().write("HEAD /page HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").untilOver();
-    expect([text.startsWith("HTTP/1.1 200 OK"), /content-length: 6\r\n/i.test(text), text.endsWith("\r\n\r\n")]).toEqual([true, true, true]);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*content-length: 6\r\n[^]*\r\n\r\n$/i);
   });
 
   test("has a line for each cookie", async () => {
@@ -153,7 +153,8 @@ describe("an answer", () => {
   ])("of a handler that %s is a 500, of which the operator hears", async (_, handler) => {
     serve({ "/mistake": handler });
     const text = await client().write(get("/mistake")).untilOver();
-    expect([text.slice(9, 12), /connection: close/i.test(text), text.includes("internal_server_error"), errors.length]).toEqual(["500", true, true, 1]);
+    expect(text).toMatch(/^HTTP\/1\.1 500 [^]*connection: close[^]*internal_server_error/i);
+    expect(errors).toHaveLength(1);
   });
 
   test("whose stream breaks ends without the last chunk, and the operator hears of it", async () => {
