@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
@@ -18,6 +19,7 @@ import { reloadOnSignal } from "./app/reload-on-signal.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import type { Configuration } from "./platform/config/configuration.ts";
 import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
+import { keepPrivate } from "./platform/config/private-files.ts";
 import { loadConfiguration } from "./platform/config/load-configuration.ts";
 import { SharedStateAwayError } from "./platform/shared-state/shared-state-error.ts";
 import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
@@ -79,9 +81,20 @@ const readConfiguration = (): Promise<Settings> => loadConfiguration({
   providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
 });
 
+/** Takes what earlier releases and restored copies left open to others, and reports what it cannot. */
+function closeFiles({ dataDirectory, storage }: Settings, logger: Logger): void {
+  const databasePath = storage.embedded ? resolve(storage.url.slice("sqlite:".length)) : undefined;
+  const { tightened, left } = keepPrivate({ dataDirectory, databasePath });
+  if (tightened.length > 0) logger.warn({ files: tightened }, "files that other users of this machine could read are private now");
+  for (const { path, reason } of left) logger.warn({ path, reason }, "other users of this machine can read or replace the gateway's data");
+}
+
 async function start(): Promise<void> {
+  // Whatever is made from here on, databases, logs of them and temporary files, is for this user alone.
+  process.umask(0o077);
   const configuration = await readConfiguration();
   const logger = createLogger({ level: configuration.logLevel });
+  closeFiles(configuration, logger);
   const metrics = createMetrics();
   const tracing = createTracing({
     ...configuration.tracing, version, onExportError: (error) => logger.warn({ err: error }, "traces could not be delivered"),

@@ -132,7 +132,7 @@ export function observeRequests(metrics: Metrics) {
 }
 
 /** Counts refused and failed requests, and logs those that somebody has to look at. */
-export function observeErrors({ logger, metrics, clock }: Telemetry & { clock: Clock }) {
+export function observeErrors({ logger, metrics, clock }: Pick<Telemetry, "logger" | "metrics"> & { clock: Clock }) {
   const limit = new LogLimit(clock);
   return (error: GatewayError, { traceId, method, path }: { traceId: string; method: string; path: string }): void => {
     metrics.error(error.code).inc();

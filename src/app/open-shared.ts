@@ -68,7 +68,7 @@ export function shareWork(shared: Shared | undefined, settings: Pick<AppSettings
 
 /** Smoke tests that one of several gateways makes for all of them. */
 export const whileLeading = ({ providerIds, ask }: SmokePort, { isLeader }: SharedWork): SmokePort => ({
-  providerIds: () => (isLeader?.() === false ? [] : providerIds()), ask,
+  providerIds: () => (isLeader?.() === false ? [] : providerIds()), onDemandIds: providerIds, ask,
 });
 
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */

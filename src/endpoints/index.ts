@@ -26,8 +26,11 @@ import {
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
+import { errorsOverview } from "./admin/errors.ts";
 import { grantCredits, listGrants } from "./admin/grants.ts";
+import { northStar } from "./admin/north-star.ts";
 import { listPlans } from "./admin/plans.ts";
+import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
 import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers } from "./admin/users.ts";
@@ -114,6 +117,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Operators
   grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset,
   listAllWorkspaces, getWorkspace, changeAnyWorkspace, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
+  errorsOverview, northStar, listSmokeTests, runSmokeTests,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
   usageAnalytics, activityAnalytics, generationAnalytics,

@@ -24,6 +24,15 @@ export interface AccessRule {
   open?: true;
 }
 
+/** When an endpoint was announced to end, and when it does; days as `2027-01-31`. */
+export interface Deprecation {
+  since: string;
+  /** A year later at least (contract); absent while the day is open. */
+  until?: string;
+  /** Where the way out is described: the endpoint in its place, or a page. */
+  link?: string;
+}
+
 /** How a request is counted: at the door by plan, by the handler once it knows the model, or not at all. */
 export type RateCounting = "at-door" | "by-handler" | "none";
 
@@ -48,6 +57,8 @@ export interface Endpoint<Dependencies, Body = unknown> {
   summary: string;
   description?: string;
   tag: string;
+  /** Sends `Deprecation`, `Sunset` and `Link` with every answer, and marks the operation in OpenAPI. */
+  deprecated?: Deprecation;
   query?: ZodType;
   /** Request headers that mean something here beside the credential; read by the handler, described for programs. */
   headers?: ZodType;

@@ -65,6 +65,7 @@ function operation(endpoint: Endpoint<never>): Json {
     summary: endpoint.summary,
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
     tags: [endpoint.tag],
+    ...(endpoint.deprecated === undefined ? {} : { deprecated: true }),
     security: security(endpoint),
     ...(endpoint.access.managementScope === undefined ? {} : { "x-required-scope": endpoint.access.managementScope }),
     ...(given.length === 0 ? {} : { parameters: given }),

@@ -12,6 +12,7 @@ import { checkAddress } from "./check-address.ts";
 import { countRequest, describeWindow, type RateCounters } from "./count-request.ts";
 import { anyOrigin, isOpenToOrigins } from "./cross-origin.ts";
 import { pathsOf, takesKnownParametersOnly, type Endpoint, type Method } from "./endpoint.ts";
+import { deprecationHeaders } from "./deprecation-headers.ts";
 import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { admitSession, decidingCookie, type SessionDoor } from "./session-door.ts";
@@ -143,6 +144,7 @@ function newContext<Dependencies>(request: ServedRequest, options: RouterOptions
 function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
   const isInference = endpoint.counting === "by-handler";
   const checksQuery = takesKnownParametersOnly(endpoint);
+  const deprecation = endpoint.deprecated && deprecationHeaders(endpoint.deprecated);
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
   const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
     ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
@@ -151,6 +153,7 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
   return async (request) => {
     const context = newContext(request, options);
     if (isShared) Object.assign(context.headers, anyOrigin);
+    if (deprecation !== undefined) Object.assign(context.headers, deprecation);
     options.onBegin();
     let status = 200;
     try {

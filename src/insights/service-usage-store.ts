@@ -28,6 +28,20 @@ export interface WorkspaceSums {
   costNanoUsd: bigint;
 }
 
+/** What a workspace was given by a model and not charged for. */
+export interface UncollectedSums {
+  workspaceId: string;
+  model: string;
+  requests: number;
+  uncollectedNano: bigint;
+}
+
+/** Who used the service over some days. */
+export interface ActiveSums {
+  workspaces: number;
+  keys: number;
+}
+
 /** Whole days; the end is exclusive. */
 export interface DayRange {
   fromDay: number;
@@ -65,6 +79,28 @@ export class ServiceUsageStore {
     return rows.map((row) => ({
       workspaceId: row.workspace_id, requests: Number(row.requests), errors: Number(row.errors), costNanoUsd: BigInt(row.cost_nano),
     }));
+  }
+
+  /** What was not collected, the largest sums first; a range of the primary key. */
+  async uncollected({ fromDay, toDay }: DayRange): Promise<UncollectedSums[]> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const rows = await this.database.selectFrom("uncollected_days").select(["workspace_id", "model"])
+      .select(({ fn }) => [fn.sum<number>("requests").as("requests"), fn.sum<number | bigint>("uncollected_nano").as("nano")])
+      .where("day", ">=", fromDay).where("day", "<", toDay).groupBy(["workspace_id", "model"]).orderBy("nano", "desc")
+      .orderBy("workspace_id").orderBy("model").execute();
+    return rows.map((row) => ({
+      workspaceId: row.workspace_id, model: row.model, requests: Number(row.requests), uncollectedNano: BigInt(row.nano),
+    }));
+  }
+
+  /** How many workspaces and keys asked for anything; one range of the primary key for each workspace. */
+  async active({ fromDay, toDay }: DayRange): Promise<ActiveSums> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const { rows: [row] } = await sql<{ workspaces: number; keys: number }>`
+      select count(distinct used.workspace_id) as workspaces, count(distinct used.key_id) as keys
+      from workspaces inner join usage_key_days as used
+        on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}`.execute(this.database);
+    return { workspaces: Number(row?.workspaces ?? 0), keys: Number(row?.keys ?? 0) };
   }
 }
 

@@ -20,11 +20,21 @@ export interface SafeTarget {
 
 const resolveByDns: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
+/** All that IANA has given out for global unicast. What is outside of it, such as `::127.0.0.1`, leads nowhere or back into a network. */
+const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Identifiers of ISATAP interfaces (RFC 5214, 6.1), whose last half is an IPv4 address: the third quarter of the address. */
+const isatapParts: readonly (readonly number[])[] = [[0, 0x5efe], [0x200, 0x5efe]];
+
 /** Whether an address is one of the public internet; whatever leads back into a network, tunnels and translations too, is not. */
 export function isPublicAddress(text: string): boolean {
-  if (!ipaddr.isValid(text)) return false;
+  // The package reads the IPv4-compatible `::10.0.0.1` as if it were `::ffff:10.0.0.1`, which is another address.
+  if (!ipaddr.isValid(text) || /^::\d+\./.test(text)) return false;
   // IPv4 in IPv6's clothes is judged as what it is.
-  return ipaddr.process(text).range() === "unicast";
+  const address = ipaddr.process(text);
+  if (address.range() !== "unicast") return false;
+  if (address instanceof ipaddr.IPv4) return true;
+  return address.match(globalUnicast) && !isatapParts.some(([high, low]) => address.parts[4] === high && address.parts[5] === low);
 }
 
 /** Why a URL must not be called. */

@@ -2,6 +2,8 @@ import { z } from "zod";
 import { requireOperator } from "../../account/people/operator.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import type { DayRange } from "../../insights/service-usage-store.ts";
+import { dayMs } from "../../platform/lib/clock.ts";
 import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -50,3 +52,22 @@ export const pageSchema = <Item extends z.ZodType>(item: Item) =>
 /** A page of a list. */
 export const pageObject = <Item>(data: readonly Item[], { total, offset }: { total: number; offset: number }) =>
   ({ object: "list", data, total, has_more: offset + data.length < total });
+
+const daysMax = 366;
+const daysProblem = `must be a whole number from 1 to ${daysMax}`;
+
+/** How many days (UTC) figures cover, today included. */
+export const daysField = (standard: number) =>
+  z.coerce.number(daysProblem).int(daysProblem).min(1, daysProblem).max(daysMax, daysProblem).default(standard);
+
+/** The same, as documents show it. */
+export const daysParameter = (standard: number) => z.int().min(1).max(daysMax).default(standard).optional();
+
+/** The last days (UTC), today included. */
+export function lastDays(days: number, nowMs: number): DayRange {
+  const toDay = Math.floor(nowMs / dayMs) + 1;
+  return { fromDay: toDay - days, toDay };
+}
+
+/** A day as figures show it, such as `2026-11-22`. */
+export const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);

@@ -1,25 +1,13 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import type { DayRange, ServiceSums } from "../../insights/service-usage-store.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import type { DayRange, ServiceSums, UncollectedSums } from "../../insights/service-usage-store.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { forOperators } from "./admin-fields.ts";
+import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
-const daysMax = 366;
-const daysProblem = `must be a whole number from 1 to ${daysMax}`;
-const daysField = z.coerce.number(daysProblem).int(daysProblem).min(1, daysProblem).max(daysMax, daysProblem).default(30);
 const groups = ["day", "model", "provider", "workspace"] as const;
-const querySchema = z.object({ days: daysField, group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day") });
-
-/** The last days (UTC), today included. */
-function lastDays(days: number, nowMs: number): DayRange {
-  const toDay = Math.floor(nowMs / dayMs) + 1;
-  return { fromDay: toDay - days, toDay };
-}
-
-const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+const querySchema = z.object({ days: daysField(30), group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day") });
 
 const sumsSchema = z.object({
   requests: z.int(), errors: z.int(), prompt_tokens: z.int(), completion_tokens: z.int(), cost: z.number(), attempts: z.int(),
@@ -60,7 +48,7 @@ export const serviceUsage = defineEndpoint<Dependencies>({
   path: "/admin/usage",
   summary: "Show the usage of the whole service (operators).",
   description: "The last days (UTC), today included, by day, model, provider or workspace; attempts and failures are those of providers.",
-  query: z.object({ days: z.int().min(1).max(daysMax).optional(), group_by: z.enum(groups).optional() }),
+  query: z.object({ days: daysParameter(30), group_by: z.enum(groups).optional() }),
   response: z.object({
     object: z.literal("service_usage"), from: z.string(), to: z.string(), group_by: z.string(),
     data: z.array(sumsSchema.partial({ prompt_tokens: true, completion_tokens: true, attempts: true, failures: true }).extend({
@@ -75,23 +63,43 @@ export const serviceUsage = defineEndpoint<Dependencies>({
   },
 });
 
+const uncollectedShown = 100;
+
+/** Sums of what was not collected, and the largest of them. */
+const uncollectedObject = (lines: readonly UncollectedSums[]) => ({
+  requests: lines.reduce((sum, { requests }) => sum + requests, 0),
+  cost: usdFromNano(lines.reduce((sum, { uncollectedNano }) => sum + uncollectedNano, 0n)),
+  data: lines.slice(0, uncollectedShown).map(({ workspaceId, model, requests, uncollectedNano }) =>
+    ({ workspace_id: workspaceId, model, requests, cost: usdFromNano(uncollectedNano) })),
+});
+
 /** The service at a glance. */
 export const overview = defineEndpoint<Dependencies>({
   ...forOperators,
   method: "GET",
   path: "/admin/overview",
   summary: "Show the service at a glance (operators).",
-  query: z.object({ days: z.int().min(1).max(daysMax).optional() }),
+  description: "usage and uncollected cover the last days (UTC), today those of the day so far. uncollected is what was delivered and "
+    + "could not be charged: beyond what a balance bears, or refused by the database; the largest sums by workspace and model.",
+  query: z.object({ days: daysParameter(30) }),
   response: z.object({
     object: z.literal("overview"), version: z.string(), status: z.string(),
     users: z.object({ total: z.int(), operators: z.int(), blocked: z.int() }),
     workspaces: z.object({ total: z.int(), organizations: z.int(), blocked: z.int() }),
     upstreams: z.object({ routed: z.int(), in_trouble: z.int() }), days: z.int(), usage: sumsSchema,
+    today: sumsSchema,
+    uncollected: z.object({
+      requests: z.int(), cost: z.number(),
+      data: z.array(z.object({ workspace_id: z.string(), model: z.string(), requests: z.int(), cost: z.number() })),
+    }),
   }),
   async handle(context, deps) {
-    const { days } = checkBody(z.object({ days: daysField }), Object.fromEntries(context.query));
+    const { days } = checkBody(z.object({ days: daysField(30) }), Object.fromEntries(context.query));
     const { people, directory, insights, clock, operations } = deps;
-    const [users, lines] = await Promise.all([people.users.counts(), insights.service.sumsBy("day", lastDays(days, clock.nowMs()))]);
+    const range = lastDays(days, clock.nowMs());
+    const [users, lines, lost] = await Promise.all([
+      people.users.counts(), insights.service.sumsBy("day", range), insights.service.uncollected(range),
+    ]);
     const workspaces = directory.allWorkspaces();
     const upstreams = insights.health.upstreams().filter(({ routed }) => routed);
     return context.json({
@@ -102,6 +110,8 @@ export const overview = defineEndpoint<Dependencies>({
       },
       upstreams: { routed: upstreams.length, in_trouble: upstreams.filter(({ states }) => states.length > 0).length },
       days, usage: sumsObject(lines.reduce<ServiceSums>(added, none)),
+      today: sumsObject(lines.filter(({ day }) => day === range.toDay - 1).reduce<ServiceSums>(added, none)),
+      uncollected: uncollectedObject(lost),
     });
   },
 });

@@ -4,6 +4,7 @@ import { healthSnapshot, type HealthParts, type HealthSnapshot } from "./health-
 import type { JobRegistry } from "./job-registry.ts";
 import type { ProviderBudgets } from "./provider-budgets.ts";
 import type { ProviderStates } from "./provider-states.ts";
+import type { SmokeResult } from "./smoke-store.ts";
 import type { SmokeTests } from "./smoke-tests.ts";
 import { upstreamReports, type UpstreamReport } from "./upstream-report.ts";
 
@@ -20,6 +21,9 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
   probePostgres: (() => Promise<boolean>) | undefined;
   onError(error: unknown, message: string): void;
 }
+
+/** What became of tests that were asked for. */
+export type TestedNow = { ok: true; results: SmokeResult[] } | { ok: false; reason: "busy" | "unknown_provider" };
 
 /** Looks after everything about health that no request brings along, and tells the snapshot. */
 export class HealthMonitor {
@@ -46,6 +50,26 @@ export class HealthMonitor {
   /** Forgets what failed at a provider: its quarantine, its exclusion, its place behind the others. */
   clear(providerId: string): void {
     this.options.states.record(providerId, "cleared");
+  }
+
+  /** The last smoke test of each provider, whichever gateway made it. */
+  smokeResults(): Promise<SmokeResult[]> {
+    return this.options.smoke.stored();
+  }
+
+  /** Tests one provider or all of them now; refused while tests are under way. Rejects when a result cannot be kept. */
+  async testNow(providerId: string | undefined): Promise<TestedNow> {
+    const { smoke, jobs } = this.options;
+    if (this.testing !== undefined) return { ok: false, reason: "busy" };
+    const ids = smoke.testable().filter((id) => providerId === undefined || id === providerId);
+    if (ids.length === 0 && providerId !== undefined) return { ok: false, reason: "unknown_provider" };
+    const run = smoke.run(ids);
+    this.testing = run.catch(() => undefined).finally(() => {
+      this.testing = undefined;
+    });
+    await run;
+    if (providerId === undefined) jobs.ran("smoke_tests", true);
+    return { ok: true, results: (await smoke.stored()).filter((result) => ids.includes(result.providerId)) };
   }
 
   /** What is due now: changes by passing time, the day's budgets, the database, tests. Tests go on in the background. */

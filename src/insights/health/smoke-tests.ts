@@ -14,6 +14,8 @@ export type SmokeAnswer =
 export interface SmokePort {
   /** Ids of the providers that have a platform credential and are no simulation. */
   providerIds(): readonly string[];
+  /** Those that are tested on demand, where another gateway makes the daily tests; absent means the same. */
+  onDemandIds?(): readonly string[];
   /** Sends the smallest real request to a provider and tells what came of it; gives up when the signal fires. */
   ask(providerId: string, signal: AbortSignal): Promise<SmokeAnswer>;
 }
@@ -62,6 +64,17 @@ export class SmokeTests {
   /** The last result of each provider that is to be tested. */
   current(): SmokeResult[] {
     return (this.options.port?.providerIds() ?? []).flatMap((id) => this.results.get(id) ?? []);
+  }
+
+  /** Ids of the providers that can be tested on demand. */
+  testable(): readonly string[] {
+    const { port } = this.options;
+    return port?.onDemandIds?.() ?? port?.providerIds() ?? [];
+  }
+
+  /** The last result of each provider as every gateway has stored it. */
+  stored(): Promise<SmokeResult[]> {
+    return this.options.store.all();
   }
 
   /**

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { keepPrivate } from "./private-files.ts";
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+function directoryWith(files: Record<string, number>): string {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-private-"));
+  for (const [name, mode] of Object.entries(files)) {
+    writeFileSync(join(directory, name), "");
+    chmodSync(join(directory, name), mode);
+  }
+  return directory;
+}
+
+test("everything in the data directory is taken from others, and named", () => {
+  const directory = directoryWith({ "switchyard.db": 0o644, "switchyard.db-wal": 0o666, "encryption.key": 0o600, "backup.db": 0o640 });
+  const { tightened, left } = keepPrivate({ dataDirectory: directory, databasePath: join(directory, "switchyard.db") });
+  expect(tightened.sort()).toEqual(["backup.db", "switchyard.db", "switchyard.db-wal"].map((name) => join(directory, name)));
+  expect(left).toEqual([]);
+  for (const name of ["switchyard.db", "switchyard.db-wal", "encryption.key", "backup.db"]) {
+    expect(modeOf(join(directory, name))).toBe(0o600);
+  }
+});
+
+test("of a database elsewhere its own files are taken from others, and none beside them", () => {
+  const elsewhere = directoryWith({ "own.db": 0o644, "own.db-shm": 0o644, "other.txt": 0o644 });
+  const { tightened } = keepPrivate({ dataDirectory: directoryWith({}), databasePath: join(elsewhere, "own.db") });
+  expect(tightened.sort()).toEqual([join(elsewhere, "own.db"), join(elsewhere, "own.db-shm")]);
+  expect(modeOf(join(elsewhere, "other.txt"))).toBe(0o644);
+});
+
+test("a link is left as it is; a directory that others may write to is reported", () => {
+  const target = directoryWith({ "shared.txt": 0o644 });
+  const directory = directoryWith({});
+  symlinkSync(join(target, "shared.txt"), join(directory, "link"));
+  chmodSync(directory, 0o777);
+  const { tightened, left } = keepPrivate({ dataDirectory: directory, databasePath: undefined });
+  expect(tightened).toEqual([]);
+  expect(left).toEqual([{ path: directory, reason: expect.stringContaining("chmod go-w") }]);
+  expect(modeOf(join(target, "shared.txt"))).toBe(0o644);
+});
+
+test("a directory that does not exist yet is nothing to check", () => {
+  expect(keepPrivate({ dataDirectory: "/nonexistent/data", databasePath: undefined })).toEqual({ tightened: [], left: [] });
+});

@@ -1,0 +1,57 @@
+import { chmodSync, lstatSync, readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** What the check of files that hold secrets found. */
+export interface PrivacyCheck {
+  /** Files that others could read or write and now cannot. */
+  tightened: string[];
+  /** What others still can read or write, with the reason. */
+  left: { path: string; reason: string }[];
+}
+
+/** Rights of the group and of everybody else. */
+const othersBits = 0o077;
+const othersWriteBits = 0o022;
+const stickyBit = 0o1000;
+
+/**
+ * Takes the rights of others from everything in the data directory, and from the files of an embedded database that is elsewhere.
+ * The umask of the process makes new files private; those of earlier releases, and restored copies, may not be.
+ */
+export function keepPrivate({ dataDirectory, databasePath }: { dataDirectory: string; databasePath: string | undefined }): PrivacyCheck {
+  const check: PrivacyCheck = { tightened: [], left: [] };
+  for (const path of entriesOf(dataDirectory)) tighten(path, check);
+  if (databasePath !== undefined && dirname(databasePath) !== dataDirectory) {
+    const files = entriesOf(dirname(databasePath)).filter((path) => basename(path).startsWith(basename(databasePath)));
+    for (const path of files) tighten(path, check);
+  }
+  noteWriters(dataDirectory, check);
+  return check;
+}
+
+/** Paths in a directory; none where it does not exist yet. */
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory).map((name) => join(directory, name));
+  } catch {
+    return [];
+  }
+}
+
+function tighten(path: string, check: PrivacyCheck): void {
+  try {
+    const entry = lstatSync(path);
+    if (entry.isSymbolicLink() || (entry.mode & othersBits) === 0) return;
+    chmodSync(path, entry.mode & 0o7700);
+    check.tightened.push(path);
+  } catch (error) {
+    check.left.push({ path, reason: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+/** A directory that others can write to lets them put another database in place of this one. */
+function noteWriters(directory: string, { left }: PrivacyCheck): void {
+  const entry = lstatSync(directory, { throwIfNoEntry: false });
+  if (entry === undefined || (entry.mode & othersWriteBits) === 0 || (entry.mode & stickyBit) !== 0) return;
+  left.push({ path: directory, reason: "the group or everybody may write to it; run chmod go-w on it" });
+}

@@ -1,0 +1,34 @@
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+
+const mainPath = join(import.meta.dir, "..", "..", "..", "src", "main.ts");
+
+afterAll(endProcesses);
+
+const openIn = (directory: string): string[] =>
+  readdirSync(directory).filter((name) => (statSync(join(directory, name)).mode & 0o077) !== 0);
+
+test("in a directory that was there before, with rights for all, everything is the gateway's user's alone", async () => {
+  const dataDirectory = join(temporaryDirectory(), "data");
+  mkdirSync(dataDirectory);
+  chmodSync(dataDirectory, 0o755);
+  const gateway = await startProcess({ dataDirectory, command: ["sh", "-c", 'umask 022; exec "$0" "$@"', process.execPath, mainPath] });
+  const made = ["encryption.key", "switchyard.db", "switchyard.db-shm", "switchyard.db-wal"];
+  expect(readdirSync(dataDirectory)).toEqual(expect.arrayContaining(made));
+  expect(openIn(dataDirectory)).toEqual([]);
+  await gateway.terminate();
+});
+
+test("what an earlier release left open is taken from others, and the log names it", async () => {
+  const dataDirectory = temporaryDirectory();
+  const first = await startProcess({ dataDirectory });
+  await first.terminate();
+  writeFileSync(join(dataDirectory, "backup.db"), "");
+  for (const name of readdirSync(dataDirectory)) chmodSync(join(dataDirectory, name), 0o644);
+  const second = await startProcess({ dataDirectory });
+  expect(openIn(dataDirectory)).toEqual([]);
+  expect(second.stderrText).toContain("backup.db");
+  await second.terminate();
+});
