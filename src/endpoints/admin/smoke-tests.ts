@@ -43,8 +43,8 @@ export const runSmokeTests = defineEndpoint<Dependencies, z.infer<typeof runSche
   bodyBytesMax: accountBodyBytesMax,
   bodyOptional: true,
   summary: "Send each provider a smallest real request now (operators).",
-  description: "At the platform's own cost, one provider after the other; answers when all are done. A provider that fails is excluded from "
-    + "routing as after a daily test. 409 while tests are under way.",
+  description: "At the platform's own cost, one provider after the other; answers when all are done. A provider that fails is excluded "
+    + "from routing as after a daily test. 409 while tests are under way.",
   body: runSchema,
   response: listSchema,
   async handle(context, { insights }) {
