@@ -23,8 +23,10 @@ export interface LedgerPort extends Purse {
   readonly openHoldCount: number;
   /** Resolves once every hold is settled or freed; the commits of those that were settled are queued by then. */
   untilNoHoldIsOpen(): Promise<void>;
-  /** Takes a hold of at most `ceilingNano`, clamped to what is left; refused only when nothing is. */
+  /** Takes the hold that `borneOf` finds (`hold-rule.ts`), or as much of it as is free; refused where that is less than the least. */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome>;
+  /** Raises a hold to an amount, or as far as there is something free; gives what it holds then, 0 where there is none. */
+  grow(holdId: string, toNano: bigint): bigint | Promise<bigint>;
   /** Charges a hold and frees the rest; settles when the charge is durable. */
   post(request: PostRequest): Promise<PostOutcome>;
   /** Frees a hold without a charge. */

@@ -4,6 +4,7 @@ import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type
 import { BookPurse } from "./book-purse.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
 import { creditUnit } from "./credit-unit.ts";
+import { borneOf, type TightHold } from "./hold-rule.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
 
@@ -29,18 +30,40 @@ export interface ReserveRequest extends SpendingKey {
   parent?: SpendingKey | undefined;
   /** The worst case that the request can reach. */
   ceilingNano: bigint;
+  /** What is held where that is more than an eighth of what is free; absent means as much of it as is free. */
+  tight?: (() => TightHold) | undefined;
   /** The worst case at list price where the caller's own provider key pays; absent where none may serve. */
   byokNano?: bigint;
+  byokTight?: (() => TightHold) | undefined;
 }
 
-export type ReserveOutcome =
-  | { ok: true; heldNano: bigint; balanceNano: bigint }
-  /** `away`: what other processes hold cannot be seen at the moment. */
-  | { ok: false; reason: "insufficient_balance" | "key_limit" | "exists" | "away"; balanceNano: bigint };
+/** What a hold was taken of. */
+export interface Reserved {
+  ok: true;
+  heldNano: bigint;
+  /** What the balance and the limits would have borne in all. */
+  freeNano: bigint;
+  /** The same of the limits that count the caller's own provider keys; absent where none does, or none of those may serve. */
+  byokHeldNano?: bigint;
+  byokFreeNano?: bigint;
+  balanceNano: bigint;
+}
+
+/** Why nothing was held; `away`: what other processes hold cannot be seen at the moment. */
+export interface NotReserved {
+  ok: false;
+  reason: "insufficient_balance" | "key_limit" | "exists" | "away";
+  balanceNano: bigint;
+  /** What is left of the balance or the limit that stands in the way, and what other requests hold of it. */
+  freeNano: bigint;
+  heldNano: bigint;
+}
+
+export type ReserveOutcome = Reserved | NotReserved;
 
 export interface PostRequest {
   holdId: string;
-  /** What the usage costs; more than the hold is charged as far as the balance bears it. */
+  /** What the usage costs; more than the hold is charged as far as the balance and the limits bear it. */
   amountNano: bigint;
   /** The list price of what the caller's own provider key paid; nothing of it is charged. */
   byokNano?: bigint;
@@ -51,7 +74,7 @@ export interface PostRequest {
 /** A charge as it stands after posting. */
 export interface PostedCharge {
   chargedNano: bigint;
-  /** What the balance could not bear, booked to the operator. */
+  /** What the balance and the limits could not bear, booked to the operator. */
   uncollectedNano: bigint;
   heldNano: bigint;
   balanceAfterNano: bigint;
@@ -61,14 +84,23 @@ export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "
 
 interface Hold {
   workspaceId: string;
-  keyId: string;
-  parentKeyId: string | undefined;
+  /** The key, and the one that made it where one did: both bound what can be held and charged. */
+  keys: readonly SpendingKey[];
   heldNano: bigint;
-  /** What is held of the limits of the key and of the one that made it. */
-  keyHeldNano: bigint;
-  parentHeldNano: bigint;
+  /** The hold at list price on limits that count the caller's own provider keys. */
+  byokNano: bigint;
   reservedAtMs: number;
 }
+
+/** What bounds a hold most: what is left of it, and what other requests hold of it. */
+interface Bound {
+  freeNano: bigint;
+  heldNano: bigint;
+  reason: "insufficient_balance" | "key_limit";
+}
+
+/** More than any balance or limit. */
+const maxNano = 2n ** 62n;
 
 /** How long a hold may stand before the backstop frees it: longer than any request may run. */
 export const holdLifetimeMs = 2 * 60 * 60 * 1000;
@@ -102,34 +134,44 @@ export class Ledger implements LedgerPort {
     return new Promise((resolve) => void this.onceNoHoldIsOpen.push(resolve));
   }
 
-  /** Takes a hold of at most `ceilingNano`, clamped to what is left; refused only when nothing is. */
+  /** Takes the hold that `borneOf` finds, or as much of it as there is; refused where that is less than the least. */
   reserve(request: ReserveRequest): ReserveOutcome {
-    const account = this.book.workspace(request.workspaceId);
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const account = this.book.workspace(workspaceId);
     const balanceNano = balanceOf(account);
-    if (this.holds.has(request.holdId)) return { ok: false, reason: "exists", balanceNano };
-    let { ceilingNano: heldNano, byokNano = 0n } = request;
-    if (heldNano > 0n) {
-      const available = availableOf(account);
-      if (available <= 0n) return { ok: false, reason: "insufficient_balance", balanceNano };
-      if (available < heldNano) heldNano = available;
+    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
+    const keys = parent === undefined ? [request] : [request, parent];
+    let [heldNano, byokHeldNano, freeNano] = [0n, 0n, 0n];
+    if (ceilingNano > 0n) {
+      const bound = this.boundOf(account, keys);
+      freeNano = bound.freeNano;
+      const borne = borneOf({ freeNano, ceilingNano, tight: request.tight });
+      if (borne === undefined) return { ok: false, ...bound, balanceNano };
+      heldNano = borne;
     }
-    for (const key of [request, request.parent]) {
-      if (key === undefined || (heldNano === 0n && (byokNano === 0n || !key.countsByok))) continue;
-      const left = this.leftOf(key);
-      if (left === undefined) continue;
-      if (left <= 0n) return { ok: false, reason: "key_limit", balanceNano };
-      if (left < heldNano) heldNano = left;
-      if (key.countsByok && left < byokNano) byokNano = left;
+    const byokBound = byokNano > 0n ? this.byokBoundOf(keys) : undefined;
+    if (byokBound !== undefined) {
+      const borne = borneOf({ freeNano: byokBound.freeNano, ceilingNano: byokNano, tight: request.byokTight });
+      if (borne === undefined) return { ok: false, ...byokBound, balanceNano };
+      byokHeldNano = borne;
     }
-    // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
-    const heldOf = (key: SpendingKey | undefined): bigint => (key?.countsByok && byokNano > heldNano ? byokNano : heldNano);
-    const hold: Hold = {
-      workspaceId: request.workspaceId, keyId: request.keyId, parentKeyId: request.parent?.keyId,
-      heldNano, keyHeldNano: heldOf(request), parentHeldNano: heldOf(request.parent), reservedAtMs: this.clock.monotonicMs(),
-    };
+    const hold: Hold = { workspaceId, keys, heldNano, byokNano: byokHeldNano, reservedAtMs: this.clock.monotonicMs() };
     this.addHeld(hold, 1n);
-    this.holds.set(request.holdId, hold);
-    return { ok: true, heldNano, balanceNano };
+    this.holds.set(holdId, hold);
+    if (byokBound === undefined) return { ok: true, heldNano, freeNano, balanceNano };
+    return { ok: true, heldNano, freeNano, byokHeldNano, byokFreeNano: byokBound.freeNano, balanceNano };
+  }
+
+  /** Raises a hold to an amount, or as far as there is something free; gives what it holds then, 0 where there is none. */
+  grow(holdId: string, toNano: bigint): bigint {
+    const hold = this.holds.get(holdId);
+    if (hold === undefined) return 0n;
+    this.addHeld(hold, -1n);
+    const { freeNano } = this.boundOf(this.book.workspace(hold.workspaceId), hold.keys);
+    const reachedNano = toNano < freeNano ? toNano : freeNano;
+    if (reachedNano > hold.heldNano) hold.heldNano = reachedNano;
+    this.addHeld(hold, 1n);
+    return hold.heldNano;
   }
 
   /**
@@ -141,8 +183,8 @@ export class Ledger implements LedgerPort {
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     const account = this.book.workspace(hold.workspaceId);
     const balanceNano = balanceOf(account);
-    // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free.
-    const bearable = balanceNano - account.heldNano;
+    // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free of the balance and the limits.
+    const bearable = this.boundOf(account, hold.keys).freeNano;
     const chargedNano = request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
     const posted: PostedCharge = {
       chargedNano,
@@ -161,8 +203,8 @@ export class Ledger implements LedgerPort {
       throw error;
     };
     try {
-      const { workspaceId, keyId } = hold;
-      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs });
+      const { workspaceId, keys: [key] } = hold;
+      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId: key?.keyId ?? "", parts, posted, byokNano, nowMs });
       const alongside = request.alongside(posted);
       const unit: CommitUnit = { inserts: rows.inserts.concat(alongside.inserts), adds: rows.adds.concat(alongside.adds) };
       const outcome: PostOutcome = { ok: true, ...posted };
@@ -223,11 +265,34 @@ export class Ledger implements LedgerPort {
     return limitNano - countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) - key.heldNano;
   }
 
+  /** What the balance and the limits leave for a request, the smallest of them. */
+  private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[]): Bound {
+    const bound: Bound = { freeNano: availableOf(account), heldNano: account.heldNano, reason: "insufficient_balance" };
+    for (const key of keys) if (key.keyLimit !== null) this.narrow(bound, key);
+    return bound;
+  }
+
+  /** The same of the limits that count what callers' own provider keys pay; undefined where there is none. */
+  private byokBoundOf(keys: readonly SpendingKey[]): Bound | undefined {
+    const counting = keys.filter(({ keyLimit, countsByok }) => keyLimit !== null && countsByok === true);
+    const bound: Bound = { freeNano: maxNano, heldNano: 0n, reason: "key_limit" };
+    for (const key of counting) this.narrow(bound, key);
+    return counting.length === 0 ? undefined : bound;
+  }
+
+  private narrow(bound: Bound, key: SpendingKey): void {
+    const left = this.leftOf(key);
+    if (left === undefined || left >= bound.freeNano) return;
+    bound.freeNano = left;
+    bound.heldNano = this.book.key(key.keyId).heldNano;
+    bound.reason = "key_limit";
+  }
+
   /** Adds a hold to what is held, or with -1 takes it off again. */
-  private addHeld({ workspaceId, keyId, parentKeyId, ...held }: Hold, sign: 1n | -1n): void {
-    this.book.workspace(workspaceId).heldNano += sign * held.heldNano;
-    this.book.key(keyId).heldNano += sign * held.keyHeldNano;
-    if (parentKeyId !== undefined) this.book.key(parentKeyId).heldNano += sign * held.parentHeldNano;
+  private addHeld({ workspaceId, keys, heldNano, byokNano }: Hold, sign: 1n | -1n): void {
+    this.book.workspace(workspaceId).heldNano += sign * heldNano;
+    // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
+    for (const { keyId, countsByok } of keys) this.book.key(keyId).heldNano += sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
   }
 
   private apply(
@@ -245,8 +310,7 @@ export class Ledger implements LedgerPort {
     }
     // A charge of yesterday that is taken back today is no part of today's sum.
     if (day === account.day) account.dayNano += change.amountNano;
-    for (const keyId of [hold.keyId, hold.parentKeyId]) {
-      if (keyId === undefined) continue;
+    for (const { keyId } of hold.keys) {
       this.book.key(keyId).spend.add(change.nowMs, change.amountNano);
       if (change.byokNano !== 0n) this.book.byokSpend(keyId).add(change.nowMs, change.byokNano);
     }

@@ -3,7 +3,7 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
 /**
  * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a workspace there are
  * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
- * (`held|key|keyHeld|parent|parentHeld`), `c:` what was charged and is not known to be committed
+ * (`held|key|keyHeld|parent|parentHeld|byok`), `c:` what was charged and is not known to be committed
  * (`monthly|topup|key|parent|byok|hour`), `l:` until when each of both is somebody's, and `v:` a mark that
  * changes with everything that a reading of the database may have missed. For a key there is `k:` its spend by the
  * hour (`s` and `b` with the hour), a sum of them (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are
@@ -86,6 +86,37 @@ local function spent(id, window, hour, byok)
   end
   return (tonumber(sums[3]) or 0) + (byok and (tonumber(sums[4]) or 0) or 0)
 end
+local function bound(keys, hour, byokOnly)
+  local free, others, reason = nil, 0, 'insufficient_balance'
+  if not byokOnly then
+    others = field(W, 'h')
+    free = field(W, 'm') + field(W, 't') - others
+  end
+  for at = 1, #keys, 4 do
+    local limit, counts = tonumber(keys[at + 1]), keys[at + 3] == '1'
+    if keys[at] ~= '' and limit >= 0 and (counts or not byokOnly) then
+      local there = field(root .. 'k:' .. keys[at], 'h')
+      local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there
+      if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
+    end
+  end
+  return free, others, reason
+end
+local function borne(free, ceiling, begin, least, share)
+  if ceiling * 8 <= free then return ceiling end
+  if free <= 0 or free < least then return nil end
+  if share == '1' then begin = math.max(begin, math.floor(free / 8)) end
+  return math.min(ceiling, begin, free)
+end
+local function holdEntry(held, byok, keys)
+  local parts = {text(held)}
+  for at = 1, 5, 4 do
+    parts[#parts + 1] = keys[at]
+    parts[#parts + 1] = text(keys[at + 3] == '1' and math.max(byok, held) or held)
+  end
+  parts[#parts + 1] = text(byok)
+  return table.concat(parts, '|')
+end
 local function forget(keys)
   mark()
   redis.call('DEL', W)
@@ -147,12 +178,14 @@ end
 return 1`);
 
 /**
- * Takes a hold. Values: its id, the ceiling, that at list price, the hour; then for the key and for the one that made
- * it the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider keys.
+ * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where it takes an eighth, then the
+ * same at list price; then for the key and for the one that made it the id (empty for none), the limit (-1 for none), its
+ * hours, and 1 where it counts own provider keys.
  */
 export const reserveScript = ledgerScript("Reserve", `
-local id, held, byok, hour = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local absent = missing({ARGV[9], ARGV[13]})
+local id, hour, ceiling, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[11])
+local keys = {unpack(ARGV, 15, 22)}
+local absent = missing({keys[1], keys[5]})
 if absent then return absent end
 local stale = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)) do
@@ -169,46 +202,61 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 
   end
 end
 local m, t = field(W, 'm'), field(W, 't')
-local function refuse(reason) return {reason, 0, text(m), text(t), unpack(stale)} end
-if redis.call('HEXISTS', H, id) == 1 then return refuse('exists') end
-if held > 0 then
-  local available = m + t - field(W, 'h')
-  if available <= 0 then return refuse('insufficient_balance') end
-  held = math.min(held, available)
+local function refuse(reason, free, others)
+  return {reason, text(free) .. '|' .. text(others), text(m), text(t), unpack(stale)}
 end
-for at = 9, 13, 4 do
-  local limit, counts = tonumber(ARGV[at + 1]), ARGV[at + 3] == '1'
-  if ARGV[at] ~= '' and limit >= 0 and (held > 0 or (byok > 0 and counts)) then
-    local left = limit - spent(ARGV[at], tonumber(ARGV[at + 2]), hour, counts) - field(root .. 'k:' .. ARGV[at], 'h')
-    if left <= 0 then return refuse('key_limit') end
-    held = math.min(held, left)
-    if counts then byok = math.min(byok, left) end
+if redis.call('HEXISTS', H, id) == 1 then return refuse('exists', 0, 0) end
+local held, free = 0, 0
+if ceiling > 0 then
+  local others, reason
+  free, others, reason = bound(keys, hour, false)
+  held = borne(free, ceiling, tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10])
+  if not held then return refuse(reason, free, others) end
+end
+local byokHeld, byokFree = 0, ''
+if byok > 0 then
+  local left, others, reason = bound(keys, hour, true)
+  if left then
+    byokHeld, byokFree = borne(left, byok, tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14]), text(left)
+    if not byokHeld then return refuse(reason, left, others) end
   end
 end
-local parts = {text(held)}
-for at = 9, 13, 4 do
-  parts[#parts + 1] = ARGV[at]
-  parts[#parts + 1] = text(ARGV[at + 3] == '1' and math.max(byok, held) or held)
-end
-local entry = table.concat(parts, '|')
+local entry = holdEntry(held, byokHeld, keys)
 takeHold(id, entry)
-return {'ok', entry, text(m), text(t), unpack(stale)}`);
+return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`);
 
 /**
- * Charges a hold and frees it; a second time it answers the same. Values: its id, the amount, that at list price, the
- * hour, the key, its parent.
+ * Raises a hold as far as there is something free. Values: its id, the hour, the amount; the keys as a hold is taken with them;
+ * its entry, for a server that has lost it.
+ */
+export const growScript = ledgerScript("Grow", `
+local id, hour, wanted = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local keys = {unpack(ARGV, 8, 15)}
+local absent = missing({keys[1], keys[5]})
+if absent then return absent end
+local parts = split(redis.call('HGET', H, id) or ARGV[16])
+local held = tonumber(parts[1])
+dropHold(id)
+local free = bound(keys, hour, false)
+local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys)
+takeHold(id, entry)
+return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`);
+
+/**
+ * Charges a hold and frees it; a second time it answers the same. Values: its id, the hour, the amount, that at list price;
+ * then the keys as the hold was taken with them.
  */
 export const postScript = ledgerScript("Post", `
-local id, amount, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local absent = missing({ARGV[9], ARGV[10]})
+local id, hour, amount, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local keys = {unpack(ARGV, 9, 16)}
+local absent = missing({keys[1], keys[5]})
 if absent then return absent end
 local before = redis.call('HGET', C, id)
 if not before then
   dropHold(id)
-  local m, t = field(W, 'm'), field(W, 't')
-  local charged = math.max(0, math.min(amount, m + t - field(W, 'h')))
-  local monthly = math.min(charged, math.max(m, 0))
-  local parts = {text(monthly), text(charged - monthly), ARGV[9], ARGV[10], ARGV[7], ARGV[8]}
+  local charged = math.max(0, math.min(amount, (bound(keys, hour, false))))
+  local monthly = math.min(charged, math.max(field(W, 'm'), 0))
+  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[8], ARGV[6]}
   book(id, parts)
   before = table.concat(parts, '|')
 end

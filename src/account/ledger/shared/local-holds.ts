@@ -1,12 +1,13 @@
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { SpendingKey } from "../ledger.ts";
 import { renewScript } from "./ledger-scripts.ts";
 import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
 
 /** A hold of a request that this process serves. */
 export interface SharedHold {
   workspaceId: string;
-  keyId: string;
-  parentKeyId: string | undefined;
+  key: SpendingKey;
+  parent: SpendingKey | undefined;
   /** As the shared server has it; undefined where nothing is held there. */
   entry: string | undefined;
   heldNano: bigint;
@@ -41,6 +42,12 @@ export class LocalHolds {
 
   add(id: string, hold: SharedHold): void {
     this.holds.set(id, hold);
+  }
+
+  /** The hold, where it is open; undefined where it is settled or somebody does. */
+  open(id: string): SharedHold | undefined {
+    const hold = this.holds.get(id);
+    return hold?.settling === false ? hold : undefined;
   }
 
   /** The hold, for the one who settles it; undefined where it is settled or somebody does. */

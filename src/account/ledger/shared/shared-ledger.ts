@@ -6,11 +6,12 @@ import { balanceOf, type AccountBook } from "../account-book.ts";
 import { chargeRows } from "../charge-rows.ts";
 import { creditUnit } from "../credit-unit.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
-import type { PostedCharge, PostOutcome, PostRequest, ReserveOutcome, ReserveRequest } from "../ledger.ts";
+import type { TightHold } from "../hold-rule.ts";
+import type { PostedCharge, PostOutcome, PostRequest, ReserveOutcome, ReserveRequest, SpendingKey } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
 import { fenceOf, type OpenCharge } from "./account-readings.ts";
 import { LocalHolds, type SharedHold } from "./local-holds.ts";
-import { announceScript, forgetScript, postScript, reserveScript, voidScript, withdrawScript } from "./ledger-scripts.ts";
+import { announceScript, forgetScript, growScript, postScript, reserveScript, voidScript, withdrawScript } from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { tombstone } from "./tombstone.ts";
@@ -74,11 +75,27 @@ export class SharedLedger implements LedgerPort {
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
     const balanceNano = balanceOf(this.book.workspace(workspaceId));
-    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano };
+    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
     if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
     this.holds.add(holdId, this.newHold(request, { entry: undefined, heldNano: 0n }));
-    return { ok: true, heldNano: 0n, balanceNano };
+    return { ok: true, heldNano: 0n, freeNano: 0n, balanceNano };
+  }
+
+  async grow(holdId: string, toNano: bigint): Promise<bigint> {
+    const hold = this.holds.open(holdId);
+    if (hold?.entry === undefined) return 0n;
+    const values = [holdId, this.hour(), String(toNano), ...keyValues(hold), hold.entry];
+    try {
+      const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
+      this.hear(hold.workspaceId, answer);
+      // What it is renewed as, and what it is charged with.
+      hold.entry = answer.detail;
+      hold.heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) throw error;
+    }
+    return hold.heldNano;
   }
 
   post(request: PostRequest): Promise<PostOutcome> {
@@ -133,33 +150,35 @@ export class SharedLedger implements LedgerPort {
   }
 
   private async reserveShared(request: ReserveRequest): Promise<ReserveOutcome> {
-    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
-    const keys = [request, parent].flatMap((key) => (key === undefined ? ["", -1, 0, 0] : [
-      key.keyId, String(key.keyLimit?.limitNano ?? -1n), key.keyLimit?.windowHours ?? 0, key.countsByok ? 1 : 0,
-    ]));
-    const values = [holdId, String(ceilingNano), String(byokNano), this.hour(), ...keys];
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
+    const keys = keyValues({ key: request, parent: request.parent });
+    const values = [holdId, this.hour(), ...tightValues(ceilingNano, tight), ...tightValues(byokNano, byokTight), ...keys];
     let answer: LedgerAnswer;
     try {
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
     } catch (error) {
-      if (error instanceof SharedStateAwayError) return { ok: false, reason: "away", balanceNano: 0n };
+      if (error instanceof SharedStateAwayError) return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
       throw error;
     }
     this.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const { outcome } = answer;
     if (outcome === "insufficient_balance" || outcome === "key_limit" || outcome === "exists") {
-      return { ok: false, reason: outcome, balanceNano };
+      const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
+      return { ok: false, reason: outcome, balanceNano, freeNano, heldNano };
     }
-    const heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
-    this.holds.add(holdId, this.newHold(request, { entry: answer.detail, heldNano }));
-    return { ok: true, heldNano, balanceNano };
+    const [entry = "", free = ""] = answer.detail.split("/");
+    const [heldNano = 0n, byokHeldNano = 0n] = [entry.slice(0, entry.indexOf("|")), entry.slice(entry.lastIndexOf("|") + 1)].map(BigInt);
+    const [freeText = "0", byokFreeText = ""] = free.split("|");
+    this.holds.add(holdId, this.newHold(request, { entry, heldNano }));
+    const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
+    return byokFreeText === "" ? reserved : { ...reserved, byokHeldNano, byokFreeNano: BigInt(byokFreeText) };
   }
 
   private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId, amountNano, byokNano = 0n } = request;
-    const subject = { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold.keyId, hold.parentKeyId) };
-    const values = [holdId, String(amountNano), String(byokNano), this.hour(), hold.keyId, hold.parentKeyId ?? ""];
+    const subject = { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold.key.keyId, hold.parent?.keyId) };
+    const values = [holdId, this.hour(), String(amountNano), String(byokNano), ...keyValues(hold)];
     let answer: LedgerAnswer;
     try {
       answer = await this.untilThere(() => this.options.accounts.ask(postScript, hold.workspaceId, values));
@@ -191,7 +210,7 @@ export class SharedLedger implements LedgerPort {
     { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: { monthlyNano: bigint; topupNano: bigint } },
   ): Promise<PostOutcome> {
     try {
-      const { workspaceId, keyId } = hold;
+      const { workspaceId, key: { keyId } } = hold;
       const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs: this.options.clock.nowMs() });
       const beside = alongside(posted);
       const unit = { inserts: [...rows.inserts, ...beside.inserts], adds: [...rows.adds, ...beside.adds] };
@@ -255,10 +274,10 @@ export class SharedLedger implements LedgerPort {
   }
 
   private newHold(
-    { workspaceId, keyId, parent }: ReserveRequest, { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
+    { workspaceId, keyId, keyLimit, countsByok = false, parent }: ReserveRequest, { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
   ): SharedHold {
     const reservedAtMs = this.options.clock.monotonicMs();
-    return { workspaceId, keyId, parentKeyId: parent?.keyId, entry, heldNano, reservedAtMs, settling: false };
+    return { workspaceId, key: { keyId, keyLimit, countsByok }, parent, entry, heldNano, reservedAtMs, settling: false };
   }
 
   private hour(): number {
@@ -275,3 +294,15 @@ export class SharedLedger implements LedgerPort {
 }
 
 const keyIdsOf = (keyId: string, parentKeyId: string | undefined): string[] => (parentKeyId === undefined ? [keyId] : [keyId, parentKeyId]);
+
+/** The keys of a hold as scripts take them. */
+const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingKey | undefined }): (string | number)[] =>
+  [key, parent].flatMap((each) => (each === undefined ? ["", -1, 0, 0] : [
+    each.keyId, String(each.keyLimit?.limitNano ?? -1n), each.keyLimit?.windowHours ?? 0, each.countsByok ? 1 : 0,
+  ]));
+
+/** What is to be held as the script takes it. */
+function tightValues(ceilingNano: bigint, tight: (() => TightHold) | undefined): (string | number)[] {
+  const { beginNano, leastNano, takesShare } = tight?.() ?? { beginNano: ceilingNano, leastNano: 1n, takesShare: false };
+  return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
+}
