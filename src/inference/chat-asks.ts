@@ -1,3 +1,4 @@
+import type { PricePart } from "../account/ledger/price.ts";
 import type { DialectId } from "./canonical/dialect-id.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { CatalogModel } from "./catalog/model.ts";
@@ -43,14 +44,34 @@ const neededOutputTokensOf = (request: AskingRequest): number | undefined =>
 /** The largest budget that Messages upstreams are given for an effort (`dialects/anthropic-messages/encode-thinking.ts`). */
 const thoughtTokensMost = 32_000;
 
-/** What translating the wish for thoughts may add to the cap; Messages clients have counted their thoughts themselves. */
-function thoughtTokensOf({ dialect, body }: AskingRequest): number | undefined {
-  if (dialect === "anthropic-messages") return undefined;
+/** Whether the model is to think; undefined where the request does not say. */
+function thinksOf({ dialect, body }: AskingRequest): boolean | undefined {
+  if (dialect === "anthropic-messages") return "thinking" in body ? nested(body, "thinking", "type") !== "disabled" : undefined;
   const { reasoning } = body;
   const effort = body["reasoning_effort"] ?? nested(body, "reasoning", "effort");
-  const isOff = effort === "none" || nested(body, "reasoning", "enabled") === false;
-  const asks = !isOff && (typeof effort === "string" || (typeof reasoning === "object" && reasoning !== null));
-  return asks ? numberField(nested(body, "reasoning", "max_tokens")) ?? thoughtTokensMost : undefined;
+  if (effort === "none" || nested(body, "reasoning", "enabled") === false) return false;
+  return typeof effort === "string" || (typeof reasoning === "object" && reasoning !== null) ? true : undefined;
+}
+
+/** What translating the wish for thoughts may add to the cap; Messages clients have counted their thoughts themselves. */
+const thoughtTokensOf = ({ dialect, body }: AskingRequest, thinks: boolean | undefined): number | undefined =>
+  (thinks && dialect !== "anthropic-messages" ? numberField(nested(body, "reasoning", "max_tokens")) ?? thoughtTokensMost : undefined);
+
+/** The budget for thoughts that an upstream may be told: the one that is named, or the one that an effort becomes. */
+const thoughtBudgetOf = ({ dialect, body }: AskingRequest, thoughtTokens: number | undefined): number | undefined =>
+  (dialect === "anthropic-messages" ? numberField(nested(body, "thinking", "budget_tokens")) : thoughtTokens);
+
+/** Words of all dialects for pictures and sound that go in; whether they are there is looked for in the text. */
+const richInput = /"(?:image_url|input_image|input_audio|input_file|image|file|document)"/;
+
+/** Whether tokens may be used that have a price of their own: written to a cache, or of pictures and sound. */
+function mayUsePart({ body, text }: AskingRequest, part: PricePart): boolean {
+  switch (part) {
+    case "cacheWriteTokens": return text.includes('"cache_control"');
+    case "cacheWriteOneHourTokens": return text.includes('"cache_control"') && text.includes('"1h"');
+    case "inputAudioTokens": case "inputImageTokens": return richInput.test(text);
+    default: return Array.isArray(body["modalities"]) && body["modalities"].some((modality) => modality !== "text");
+  }
 }
 
 /** How many answers the caller asks for; only chat can ask for more than one. */
@@ -113,7 +134,9 @@ function wishesOf({ dialect, body }: AskingRequest): readonly string[] {
 class ChatAsks implements RequestAsks {
   readonly stream: boolean;
   readonly maxOutputTokens: number | undefined;
+  readonly thinks: boolean | undefined;
   readonly thoughtTokens: number | undefined;
+  readonly thoughtBudget: number | undefined;
   readonly neededOutputTokens: number | undefined;
   readonly choices: number;
   readonly wishedParameters: readonly string[];
@@ -124,7 +147,9 @@ class ChatAsks implements RequestAsks {
     this.request = request;
     this.stream = request.body["stream"] === true;
     this.maxOutputTokens = maxOutputTokensOf(request);
-    this.thoughtTokens = thoughtTokensOf(request);
+    this.thinks = thinksOf(request);
+    this.thoughtTokens = thoughtTokensOf(request, this.thinks);
+    this.thoughtBudget = thoughtBudgetOf(request, this.thoughtTokens);
     this.neededOutputTokens = neededOutputTokensOf(request);
     this.choices = choicesOf(request);
     this.wishedParameters = wishesOf(request);
@@ -133,6 +158,10 @@ class ChatAsks implements RequestAsks {
 
   parameters(): string[] {
     return parametersOf(this.request);
+  }
+
+  mayUse(part: PricePart): boolean {
+    return mayUsePart(this.request, part);
   }
 
   estimateInputTokens(): number {

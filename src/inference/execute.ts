@@ -9,9 +9,9 @@ import { errorOfAttempts } from "./failure-error.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { asEventStream } from "./interpret/as-event-stream.ts";
 import { windowTokensOf } from "./interpret/bound-usage.ts";
-import type { Interpretation, WholeAnswer } from "./interpret/interpretation.ts";
+import type { WholeAnswer } from "./interpret/interpretation.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
-import { interpretFor } from "./interpret-for.ts";
+import { interpretFor, type Told } from "./interpret-for.ts";
 import { noteKeyFailure, noteKeyServed, takeKey } from "./key-in-hand.ts";
 import { meteredOf } from "./metered-of.ts";
 import { openStream } from "./open-stream.ts";
@@ -70,17 +70,16 @@ const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boole
 const windowOf = ({ route, model }: Candidate): number => route.contextLength || model.contextLength;
 
 /** A candidate that can be asked, and how. */
-interface Ready {
+interface Ready extends Told {
   candidate: Candidate;
-  interpretation: Interpretation;
 }
 
 /** The candidate as it can be asked; undefined where it is held back, cannot be told the request, or has no key left. */
 function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
-  const interpretation = interpretFor(execution, planned);
-  const candidate = interpretation && takeKey(execution, planned);
-  return interpretation === undefined || candidate === undefined ? undefined : { candidate, interpretation };
+  const told = interpretFor(execution, planned);
+  const candidate = told && takeKey(execution, planned);
+  return told === undefined || candidate === undefined ? undefined : { candidate, ...told };
 }
 
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
@@ -109,7 +108,7 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
   const { deps, call, failed } = execution;
   const inputTokens = execution.accepted ? execution.inputTokens : 0;
   await settle(deps, {
-    call, candidate, losses: [], routing: routingTrail(execution), requestedModel: execution.requestedModel,
+    call, candidate, losses: [], outputCap: undefined, routing: routingTrail(execution), requestedModel: execution.requestedModel,
     finishReason: null, status: "cancelled",
     metered: { usage: { inputTokens, outputTokens: 0 }, estimated: true, clamped: false },
     streamed: call.asks.stream, upstreamId: null, attempts: failed.map(({ record }) => record),
@@ -121,7 +120,7 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
 }
 
 async function attemptOne(
-  execution: Execution, { candidate, interpretation }: Ready,
+  execution: Execution, { candidate, interpretation, outputCap }: Ready,
 ): Promise<ServedWhole | ServedStream | undefined> {
   const { deps, call, lifeline } = execution;
   const startedMs = deps.clock.monotonicMs();
@@ -139,13 +138,13 @@ async function attemptOne(
     if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
     execution.accepted = true;
     const { response } = sent;
-    if (call.asks.stream) return await serveStream(execution, { candidate, interpretation, response, startedMs });
+    if (call.asks.stream) return await serveStream(execution, { candidate, interpretation, outputCap, response, startedMs });
     status = response.status;
     const reading = readWhole(response, interpretation);
     whole = reading instanceof Promise ? await reading : reading;
   }
   if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
-  const ended = endWhole(execution, { candidate, interpretation, answer: whole.answer, status, startedMs });
+  const ended = endWhole(execution, { candidate, interpretation, outputCap, answer: whole.answer, status, startedMs });
   const settled = await settle(deps, ended);
   if (ended.answer.spentOnReasoning) throw spentOnReasoning(call, ended, settled);
   return servedWhole(execution, ended, settled);
@@ -186,7 +185,7 @@ function endWhole(
   execution: Execution, came: Ready & { answer: WholeAnswer; status: number; startedMs: number },
 ): EndedWhole {
   const { deps, call, failed } = execution;
-  const { candidate, answer, interpretation: { losses } } = came;
+  const { candidate, answer, outputCap, interpretation: { losses } } = came;
   const upstreamEndMs = deps.clock.monotonicMs();
   const record = attemptRecord(candidate, {
     status: came.status, outcome: "served", reason: null, durationMs: upstreamEndMs - came.startedMs,
@@ -200,7 +199,7 @@ function endWhole(
   }
   const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
   return {
-    call, candidate, losses, answer, routing: routingTrail(execution),
+    call, candidate, losses, outputCap, answer, routing: routingTrail(execution),
     metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
     attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
     timing: { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs },
@@ -210,9 +209,9 @@ function endWhole(
 }
 
 function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled): ServedWhole {
-  const { candidate, losses, attempts, answer, metered, timing } = ended;
+  const { candidate, losses, outputCap, attempts, answer, metered, timing } = ended;
   return {
-    kind: "whole", candidate, losses, attempts, answer, settled, metered, timing,
+    kind: "whole", candidate, losses, outputCap, attempts, answer, settled, metered, timing,
     balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
     fallback: fallbackOf(execution, candidate, attempts),
     sessionMoved: noteSession(execution, candidate),

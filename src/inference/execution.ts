@@ -12,6 +12,7 @@ import type { RelayedStream } from "./relayed-stream.ts";
 import { sessionOf } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "./routing/candidate.ts";
 import type { Settled } from "./settle.ts";
+import type { Allowance } from "./take-hold.ts";
 import type { Lifeline } from "./upstream/lifeline.ts";
 
 /** Everything that an answer, whole or streamed, is accompanied by. */
@@ -23,6 +24,8 @@ export interface Served {
   /** The balance that admission saw, in nano-USD; undefined when nothing had to be paid. */
   balanceAtAdmissionNano: bigint | undefined;
   fallback: ModelFallback | undefined;
+  /** The cap that the provider was given in place of a larger one, since the caller bears no more; undefined where none was lowered. */
+  outputCap: number | undefined;
   /** Another provider than before served the request's session. */
   sessionMoved: boolean;
   timing: Omit<RequestTiming, "settledMs">;
@@ -63,6 +66,8 @@ export interface Execution {
   balanceAtAdmissionNano: bigint | undefined;
   /** The largest window that the request did not fit, in tokens; undefined while no provider said so. */
   overflownTokens: number | undefined;
+  /** What is held of the worst case, where that was too dear to be held whole. */
+  allowance: Allowance | undefined;
   firstSendMs: number;
   /** A provider has answered with success, so it may charge for the input. */
   accepted: boolean;

@@ -1,4 +1,5 @@
 import type { LlmKeyCaller } from "../account/keys/caller.ts";
+import type { PricePart } from "../account/ledger/price.ts";
 import type { CatalogModel, Surface } from "./catalog/model.ts";
 import type { SortKey } from "./routing/provider-preferences.ts";
 import type { ClientRequest, Interpretation, InterpretedRoute } from "./interpret/interpretation.ts";
@@ -12,6 +13,14 @@ export interface RequestAsks {
   thoughtTokens?: number | undefined;
   /** The output cap that a route has to allow; undefined where none has to. */
   neededOutputTokens: number | undefined;
+  /** Tokens that the caller's words allow for thoughts, where an upstream is told such a budget; absent means that they name none. */
+  thoughtBudget?: number | undefined;
+  /** Whether the model is to think; undefined where the caller does not say. */
+  thinks?: boolean | undefined;
+  /** Whether tokens may be used that few requests use; absent means that none are. */
+  mayUse?(part: PricePart): boolean;
+  /** The length of the answer follows from the request, so that nothing of it can be lowered. */
+  isUncut?: boolean;
   /** How many answers are wanted. */
   choices: number;
   /** How many texts the model sees, each of which may fill its window; absent means one. */

@@ -5,13 +5,14 @@ const tokensPerBinaryPart = 1_600;
 /** Base64 that is shorter than this is as likely a word. */
 const binaryLengthMin = 64;
 
-/** Data URLs, and the members that hold base64 in the dialects of clients. */
-const binaryMark = /"(?:data:[a-z]+\/|(?:data|file_data)"\s*:\s*")/;
+/** Data URLs, the members that hold base64 in the dialects of clients, and those that name a picture or a file elsewhere. */
+const binaryMark = /"(?:data:[a-z]+\/|(?:data|file_data|url|image_url|file_url|file_id)"\s*:\s*")/;
 const binaryMembers: ReadonlySet<string> = new Set(["data", "file_data"]);
+const namingMembers: ReadonlySet<string> = new Set(["url", "image_url", "file_url", "file_id"]);
 
 function bytesOf(value: unknown, key: string): number {
   if (typeof value === "string") {
-    const binary = value.startsWith("data:") || (binaryMembers.has(key) && value.length >= binaryLengthMin);
+    const binary = value.startsWith("data:") || (binaryMembers.has(key) && value.length >= binaryLengthMin) || namingMembers.has(key);
     return binary ? tokensPerBinaryPart * bytesPerToken : Buffer.byteLength(value);
   }
   if (typeof value !== "object" || value === null) return 4;

@@ -3,12 +3,23 @@ import type { Loss } from "./canonical/loss.ts";
 import type { Execution } from "./execution.ts";
 import type { Interpretation } from "./interpret/interpretation.ts";
 import type { Candidate } from "./routing/candidate.ts";
+import { outputCapFor } from "./take-hold.ts";
 
-/** The request as this candidate can be told it; undefined where it cannot, which is noted. */
-export function interpretFor({ call, losesNothing, unsayable }: Execution, candidate: Candidate): Interpretation | undefined {
+/** A request as a candidate is told it. */
+export interface Told {
+  interpretation: Interpretation;
+  /** The cap that stands in it in place of a larger one; undefined where it was not lowered. */
+  outputCap: number | undefined;
+}
+
+/** The request as this candidate can be told it; undefined where it cannot or is too dear, which is noted. */
+export function interpretFor(execution: Execution, candidate: Candidate): Told | undefined {
+  const { call, losesNothing, unsayable } = execution;
   try {
-    const interpretation = call.interpret(candidate);
-    if (!losesNothing || interpretation.losses.length === 0) return interpretation;
+    const outputCap = outputCapFor(execution, candidate);
+    const { model, route } = candidate;
+    const interpretation = call.interpret(outputCap === undefined ? candidate : { model, route, outputCap });
+    if (!losesNothing || interpretation.losses.length === 0) return { interpretation, outputCap };
     unsayable.push(wouldLose(candidate, interpretation.losses));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;

@@ -3,13 +3,14 @@ import { attemptRecord } from "./attempt.ts";
 import { fallbackOf, noteSession, type Execution, type ServedStream } from "./execution.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
 import { windowTokensOf } from "./interpret/bound-usage.ts";
-import type { Interpretation } from "./interpret/interpretation.ts";
+import type { Told } from "./interpret-for.ts";
 import { noteKeyServed } from "./key-in-hand.ts";
 import { RelayedStream } from "./relayed-stream.ts";
 import { metadataText } from "./service-metadata.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { routingTrail } from "./routing-trail.ts";
 import { settle } from "./settle.ts";
+import { StreamAllowance } from "./stream-allowance.ts";
 import { asStreamError } from "./stream-error.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 import { EventStreamFrames } from "./upstream/event-stream-frames.ts";
@@ -24,10 +25,10 @@ interface StreamMarks {
 /** A stream whose first content has come, or the failure that came in its place. */
 export async function openStream(
   execution: Execution,
-  sent: { candidate: Candidate; interpretation: Interpretation; response: UpstreamResponse; startedMs: number },
+  sent: Told & { candidate: Candidate; response: UpstreamResponse; startedMs: number },
 ): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: AttemptFailure }> {
   const { deps, call, lifeline } = execution;
-  const { candidate, interpretation, response } = sent;
+  const { candidate, interpretation, outputCap, response } = sent;
   const { losses } = interpretation;
   const marks: StreamMarks = { startedMs: sent.startedMs, firstContentMs: null };
   const attempts: AttemptRecord[] = execution.failed.map(({ record }) => record);
@@ -53,6 +54,7 @@ export async function openStream(
     }),
     drainOnCancel: deps.disconnect === "drain",
     keepAlive: deps.keepAlive,
+    allowance: StreamAllowance.of(execution, sent),
     onFirstContent: () => {
       marks.firstContentMs = deps.clock.monotonicMs();
     },
@@ -65,7 +67,7 @@ export async function openStream(
       const { outputTokens = 0 } = metered.usage;
       noteHealth(execution, { candidate, marks, status: end.status, outputTokens, endMs: now.upstreamEndMs });
       return settle(deps, {
-        call, candidate, losses, routing: routingTrail(execution), metered, attempts, timing: now,
+        call, candidate, losses, outputCap, routing: routingTrail(execution), metered, attempts, timing: now,
         requestedModel: execution.requestedModel, streamed: true, ...end,
       });
     },
@@ -85,7 +87,7 @@ export async function openStream(
   return {
     ok: true,
     served: {
-      kind: "stream", stream, candidate, losses, attempts, fallback, timing: timing(),
+      kind: "stream", stream, candidate, losses, outputCap, attempts, fallback, timing: timing(),
       sessionMoved: noteSession(execution, candidate),
       balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
     },

@@ -27,6 +27,7 @@ function toldUpstream() {
 function echoing(settle: () => Promise<unknown>): StreamRelay {
   const relay = {
     ended: false, hasContent: false, finished: false, finishReason: null, upstreamId: null, pingFrame: ": ping\n",
+    outputCharacters: 0, endAtCap: () => "",
     metered: () => ({ usage: {}, estimated: true, clamped: false }),
     fail: () => "failed",
     async finish() {

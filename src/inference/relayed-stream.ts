@@ -4,6 +4,7 @@ import type { FrameSource } from "../platform/lib/frame-source.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
 import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
+import type { StreamAllowance } from "./stream-allowance.ts";
 import { FrameWait, type KeepAliveTicker } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
 import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
@@ -30,6 +31,8 @@ export interface RelayedStreamOptions {
   relay(services: RelayServices): StreamRelay;
   drainOnCancel: boolean;
   keepAlive: KeepAliveTicker;
+  /** Says of each event whether what is held pays for it; absent where it does for all that can come. */
+  allowance?: Pick<StreamAllowance, "next"> | undefined;
   /** Told once, when the first content has come. */
   onFirstContent(): void;
   /** Settles what was metered; called at most once. */
@@ -200,7 +203,8 @@ export class RelayedStream implements FrameSource {
 
   /** The frames of the next event, or of several that the relay knows by their text. */
   private nextFrames(): string | Promise<string> | undefined {
-    const { reader, relay } = this;
+    const { reader, relay, options: { allowance, response } } = this;
+    if (allowance !== undefined) return allowance.next({ reader, relay, response });
     const alike = relay.acceptAlike?.(reader) ?? "";
     if (alike !== "") return alike;
     const event = reader.next();

@@ -20,6 +20,8 @@ export interface Settlement {
   candidate: Candidate;
   /** What the translation to the upstream's dialect dropped or changed. */
   losses: readonly Loss[];
+  /** The cap that the provider was given in place of a larger one. */
+  outputCap: number | undefined;
   /** Why the request went where it went; undefined where there was only one way. */
   routing: GenerationDetail["routing"];
   requestedModel: string;
@@ -193,7 +195,7 @@ function generationRecord(
 
 /** What explains the charge: what every record has, then what few have. */
 function detailOf(
-  { call, candidate: { credential }, metered, routing, losses }: Settlement,
+  { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
   { price, promptTokens, posted }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
 ): GenerationDetail {
   const detail: GenerationDetail = {
@@ -202,6 +204,7 @@ function detailOf(
     price: priceText(price, promptTokens),
     holdNanoUsd: String(posted.heldNano),
   };
+  if (outputCap !== undefined) detail.outputCap = outputCap;
   if (metered.estimated) detail.usageEstimated = true;
   if (metered.clamped) detail.usageClamped = true;
   if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;

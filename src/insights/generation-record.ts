@@ -53,6 +53,8 @@ export interface GenerationDetail {
   priceVersion: string | null;
   price: Record<string, string> | null;
   holdNanoUsd: string;
+  /** The most output tokens that the caller could bear, where the provider was given that in place of a larger cap. */
+  outputCap?: number;
   uncollectedNanoUsd?: string;
   /** Absent where the platform's own credential served. */
   credentialSource?: string;

@@ -4,7 +4,7 @@ import { GrantStore } from "../../src/account/ledger/grant-store.ts";
 import { grantInsert, Grants } from "../../src/account/ledger/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/account/ledger/ledger-store.ts";
 import { AccountReadings, type ReadingTables } from "../../src/account/ledger/shared/account-readings.ts";
-import { ledgerScript } from "../../src/account/ledger/shared/ledger-scripts.ts";
+import { ledgerScript } from "../../src/account/ledger/shared/ledger-script.ts";
 import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
 import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../../src/account/ledger/transfer.ts";

@@ -1,7 +1,8 @@
 import type { AccountBook } from "./account-book.ts";
 import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
-import type { PostOutcome, PostRequest, ReserveOutcome, ReserveRequest } from "./ledger.ts";
+import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
+import type { PostOutcome, PostRequest } from "./ledger.ts";
 import type { Bucket, TransferKind } from "./transfer.ts";
 
 /** Credits that are added to a bucket. */

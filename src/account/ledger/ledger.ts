@@ -4,7 +4,7 @@ import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type
 import { BookPurse } from "./book-purse.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
 import { creditUnit } from "./credit-unit.ts";
-import { borneOf, type TightHold } from "./hold-rule.ts";
+import { borneOf, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
 
@@ -21,45 +21,6 @@ export interface SpendingKey {
   /** What callers' own provider keys pay counts against the limit, at list price. */
   countsByok?: boolean;
 }
-
-export interface ReserveRequest extends SpendingKey {
-  /** Id of the hold; the generation id. */
-  holdId: string;
-  workspaceId: string;
-  /** The key that made this one, where one did: the spend counts against its limit too. */
-  parent?: SpendingKey | undefined;
-  /** The worst case that the request can reach. */
-  ceilingNano: bigint;
-  /** What is held where that is more than an eighth of what is free; absent means as much of it as is free. */
-  tight?: (() => TightHold) | undefined;
-  /** The worst case at list price where the caller's own provider key pays; absent where none may serve. */
-  byokNano?: bigint;
-  byokTight?: (() => TightHold) | undefined;
-}
-
-/** What a hold was taken of. */
-export interface Reserved {
-  ok: true;
-  heldNano: bigint;
-  /** What the balance and the limits would have borne in all. */
-  freeNano: bigint;
-  /** The same of the limits that count the caller's own provider keys; absent where none does, or none of those may serve. */
-  byokHeldNano?: bigint;
-  byokFreeNano?: bigint;
-  balanceNano: bigint;
-}
-
-/** Why nothing was held; `away`: what other processes hold cannot be seen at the moment. */
-export interface NotReserved {
-  ok: false;
-  reason: "insufficient_balance" | "key_limit" | "exists" | "away";
-  balanceNano: bigint;
-  /** What is left of the balance or the limit that stands in the way, and what other requests hold of it. */
-  freeNano: bigint;
-  heldNano: bigint;
-}
-
-export type ReserveOutcome = Reserved | NotReserved;
 
 export interface PostRequest {
   holdId: string;
@@ -292,7 +253,9 @@ export class Ledger implements LedgerPort {
   private addHeld({ workspaceId, keys, heldNano, byokNano }: Hold, sign: 1n | -1n): void {
     this.book.workspace(workspaceId).heldNano += sign * heldNano;
     // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
-    for (const { keyId, countsByok } of keys) this.book.key(keyId).heldNano += sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
+    for (const { keyId, countsByok } of keys) {
+      this.book.key(keyId).heldNano += sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
+    }
   }
 
   private apply(

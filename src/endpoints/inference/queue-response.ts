@@ -4,7 +4,7 @@ import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
 import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
 import { wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
-import { planOrRecord } from "../../inference/record-unsettled.ts";
+import { tryOut } from "../../inference/prepare-execution.ts";
 import { queuedResponse, type ResponseOrigin, type StoredRequest } from "../../inference/stored-responses/stored-request.ts";
 import { editMembers } from "../../platform/lib/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -20,14 +20,14 @@ function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
 
 /**
  * Queues a background response, durable before it is answered, and answers its record or its events.
- * What no provider could serve is refused at once. `sent` is the request as it came, which is run again
+ * What no provider could serve, or the caller could not bear, is refused at once. `sent` is the request as it came, which is run again
  * from its own text; `call` has the conversation that it continues.
  */
 export async function queueResponse(context: RequestContext, { sent, call, request, origin, dependencies }: {
   sent: ChatCall; call: ChatCall; request: StoredRequest; origin: ResponseOrigin; dependencies: Dependencies;
 }): Promise<Answer> {
   const { inference, background, clock } = dependencies;
-  const { requestedModel } = planOrRecord(inference, call);
+  const { requestedModel } = await tryOut(inference, call);
   const record = responseRecord(
     { id: origin.id, model: requestedModel, createdAtSeconds: Math.floor(clock.nowMs() / 1000), output: [] },
     { requestBody: sent.body },

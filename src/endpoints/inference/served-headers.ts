@@ -19,6 +19,7 @@ const names = {
   creditsCharged: lowerBrandHeader("Credits-Charged"),
   translationLoss: lowerBrandHeader("Translation-Loss"),
   sessionMoved: lowerBrandHeader("Session-Moved"),
+  outputCap: lowerBrandHeader("Output-Cap"),
 };
 
 /** A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded. */
@@ -68,6 +69,7 @@ export function servedHeaders(
   headers["server-timing"] = serverTimingText(timingsOf({ ...served.timing, endMs, attempts }));
   if (balanceAtAdmissionNano !== undefined) headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
   if (served.losses.length > 0) headers[names.translationLoss] = lossText(served.losses);
+  if (served.outputCap !== undefined) headers[names.outputCap] = String(served.outputCap);
   if (served.sessionMoved) headers[names.sessionMoved] = "true";
   if (fallback !== undefined) {
     headers[names.requestedModel] = headerText(fallback.requestedModel);

@@ -66,14 +66,19 @@ function usageWords({ detail, status }: GenerationRecord): string[] {
 }
 
 function moneyWords({ detail, costNanoUsd }: GenerationRecord, { monthlyNano, topupNano, uncollectedNano }: ChargeSources): string[] {
-  const words = [`${usd(BigInt(detail.holdNanoUsd))} was held when the request came, for the most that it could cost.`];
+  const { outputCap } = detail;
+  const words = [
+    `${usd(BigInt(detail.holdNanoUsd))} was held for the most that it could cost.`,
+    ...(outputCap === undefined ? []
+      : [`The answer was bounded at ${outputCap} output tokens, the most that the balance and the limits could bear.`]),
+  ];
   if (costNanoUsd === 0n && uncollectedNano === 0n) return [...words, "Nothing was charged, and all of the hold was freed."];
   const from = [
     ...(monthlyNano > 0n ? [`${usd(monthlyNano)} from monthly credits`] : []),
     ...(topupNano > 0n ? [`${usd(topupNano)} from top-ups`] : []),
   ];
   words.push(`${usd(costNanoUsd)} was charged${from.length === 0 ? "" : `: ${from.join(" and ")}`}.`);
-  if (uncollectedNano > 0n) words.push(`${usd(uncollectedNano)} was more than the balance could bear; the service bears it.`);
+  if (uncollectedNano > 0n) words.push(`${usd(uncollectedNano)} was more than the balance or a limit could bear; the service bears it.`);
   return words;
 }
 

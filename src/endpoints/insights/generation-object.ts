@@ -84,6 +84,7 @@ export function generationObject(record: GenerationRecord): Record<string, unkno
       outcome: attempt.outcome, reason: attempt.reason, duration_ms: attempt.durationMs,
     })),
     price: detail.price === null ? null : { version: detail.priceVersion, usd_per_million: detail.price, lines: chargeLines(record) },
+    output_cap: detail.outputCap ?? null,
     hold: {
       reserved_usd: usdFromNano(BigInt(detail.holdNanoUsd)),
       charged_usd: cost,

@@ -34,6 +34,8 @@ export interface ClientRequest {
 export interface InterpretedRoute {
   model: CatalogModel;
   route: UpstreamRoute;
+  /** The most output tokens of each answer, below what was asked for: what the caller can bear at the route's price. */
+  outputCap?: number;
 }
 
 /** What the gateway adds to an answer of its own, once the charge is committed. */
@@ -105,10 +107,16 @@ export interface StreamRelay {
    * answer was cut (malformed) or had no content (empty answer).
    */
   finish(): string | Promise<string>;
+  /**
+   * Ends the stream as an answer that has reached its limit: what has come stands, and nothing more is read of its upstream.
+   */
+  endAtCap(): string | Promise<string>;
   /** The frames that end the stream with an error in the client's dialect, after as much as it has seen. */
   fail(error: GatewayError): string;
   /** What was consumed so far: the provider's count, bounded by the model's window, or an estimate. */
   metered(): MeteredUsage;
+  /** Characters of everything that was said so far. */
+  readonly outputCharacters: number;
   /** The terminal frames were given: nothing follows. */
   readonly ended: boolean;
   /** Anything that a client could show or act on has come. */

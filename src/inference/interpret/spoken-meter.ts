@@ -50,6 +50,11 @@ export class SpokenMeter {
     }
   }
 
+  /** The choices that have not said how they finished; the first where nobody has said anything. */
+  unfinished(): number[] {
+    return this.open.size === 0 && this.finishReason === null ? [0] : [...this.open];
+  }
+
   get outputCharacters(): number {
     return this.visibleCharacters + this.thoughtCharacters;
   }

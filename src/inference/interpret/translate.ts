@@ -7,6 +7,7 @@ import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } f
 import { keepSignature, withSignatures, type WorkspaceSignatures } from "./call-signatures.ts";
 import { asGatewayFacts } from "./gateway-facts.ts";
 import type { ClientRequest, Interpretation, InterpretedRoute, RelayOptions, ShownAnswer, WholeAnswer } from "./interpretation.ts";
+import { lowerCap } from "./lowered-cap.ts";
 import { wantsMetadataInLastEvent } from "./metadata-place.ts";
 import { fallbackBlock } from "./model-fallback.ts";
 import { chatHabits } from "./mismatched-answer.ts";
@@ -21,15 +22,18 @@ export interface DialectPair {
 }
 
 /** Any client to any upstream, through the canonical form. */
-export function translate(request: ClientRequest, { model, route }: InterpretedRoute, { client, upstream }: DialectPair): Interpretation {
-  const capped = withCap(request.canonical(), route);
+export function translate(
+  request: ClientRequest, { model, route, outputCap }: InterpretedRoute, { client, upstream }: DialectPair,
+): Interpretation {
+  const capped = withCap(request.canonical(), { route, outputCap });
+  const largest = lowerCap(route.maxCompletionTokens, outputCap);
   const reasoned = withReasoning(capped.request, { route: { model, route }, upstream });
   const canonical = signsCalls(upstream) ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) } : reasoned;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
     upstreamModel: route.upstreamModel,
     stream: canonical.stream,
     providerId: route.provider.id,
-    ...(route.maxCompletionTokens !== undefined && { maxCompletionTokens: route.maxCompletionTokens }),
+    ...(largest !== undefined && { maxCompletionTokens: largest }),
     quirks: route.provider.quirks,
   });
   const decoding: DecodeContext = { providerId: route.provider.id, toolAliases };
@@ -74,8 +78,11 @@ function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSig
   for (const { parts } of choices) for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
 }
 
-/** The output cap is cut to what the route allows, since providers answer more with 400. */
-function withCap(request: CanonicalRequest, { maxCompletionTokens }: UpstreamRoute): { request: CanonicalRequest; losses: Loss[] } {
+/** The output cap is cut to what the route allows, since providers answer more with 400, and to what the caller can bear. */
+function withCap(
+  asked: CanonicalRequest, { route: { maxCompletionTokens }, outputCap }: { route: UpstreamRoute; outputCap: number | undefined },
+): { request: CanonicalRequest; losses: Loss[] } {
+  const request = outputCap === undefined ? asked : { ...asked, maxOutputTokens: lowerCap(asked.maxOutputTokens, outputCap) ?? outputCap };
   const { maxOutputTokens } = request;
   if (maxOutputTokens === undefined || maxCompletionTokens === undefined || maxOutputTokens <= maxCompletionTokens) {
     return { request, losses: [] };

@@ -68,6 +68,20 @@ export class TranslatedRelay implements StreamRelay {
     return this.relay(this.options.decoder.end());
   }
 
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  endAtCap(): Promise<string> {
+    let frames = "";
+    for (const choiceIndex of this.meter.unfinished()) {
+      const part: StreamPart = { type: "finish", choiceIndex, finish: { reason: "length" } };
+      this.meter.observe(part);
+      frames += this.options.encoder.encode(part).join("");
+    }
+    return this.close(frames);
+  }
+
   fail(error: GatewayError): string {
     this.ended = true;
     const told = reportError(error, { traceId: this.options.traceId });

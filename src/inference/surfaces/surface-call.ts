@@ -37,6 +37,7 @@ const asksOf = ({ texts, outputTokensMax = 0, parameters = [], inputTokens }: Su
   maxOutputTokens: outputTokensMax,
   neededOutputTokens: undefined,
   choices: texts,
+  isUncut: true,
   texts,
   wishedParameters: [],
   needsTools: false,

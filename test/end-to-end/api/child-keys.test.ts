@@ -8,6 +8,8 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
+/** What bears one request and no second one: it may cost 0.000021, since its input is estimated at 21 tokens. */
+const oneUsd = 0.000025;
 
 interface Made {
   id: string;
@@ -37,7 +39,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     workspaces.as(parent.secret)("POST", "/key/children", { name: "child", ...fields });
   const makeChild = (parent: Made, fields: Record<string, unknown> = {}): Promise<Made> => made(ask(parent, fields));
   const chat = async ({ secret }: Made): Promise<number> => {
-    const response = await workspaces.as(secret)("POST", "/chat/completions", chatRequest());
+    const response = await workspaces.as(secret)("POST", "/chat/completions", chatRequest({ max_tokens: 7 }));
     await response.text();
     return response.status;
   };
@@ -95,22 +97,22 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
   });
 
   test("what a child spends is spent by its parent, whose limit holds for both", async () => {
-    const parent = await make({ limit: 2 * chargeUsd, limit_reset: "daily" });
+    const parent = await make({ limit: chargeUsd + oneUsd, limit_reset: "daily" });
     const [first, second] = [await makeChild(parent), await makeChild(parent)];
     expect([await chat(first), await chat(second)]).toEqual([200, 200]);
     expect([await chat(first), await chat(second), await chat(parent)]).toEqual([402, 402, 402]);
-    expect(await show(parent)).toMatchObject({ real_usage: 2 * chargeUsd, limit_remaining: 0 });
-    expect(await show(first)).toMatchObject({ real_usage: chargeUsd, limit_remaining: chargeUsd });
+    expect(await show(parent)).toMatchObject({ real_usage: 2 * chargeUsd, limit_remaining: 0.000009 });
+    expect(await show(first)).toMatchObject({ real_usage: chargeUsd, limit_remaining: oneUsd });
   });
 
   test("a child's own limit ends it alone", async () => {
     const parent = await make({ limit: 1 });
-    const child = await makeChild(parent, { limit: chargeUsd });
+    const child = await makeChild(parent, { limit: oneUsd });
     expect([await chat(child), await chat(child), await chat(parent)]).toEqual([200, 402, 200]);
   });
 
   test("children side by side do not pass their parent's limit together", async () => {
-    const parent = await make({ limit: chargeUsd / 100 });
+    const parent = await make({ limit: oneUsd });
     const children = await Promise.all(Array.from({ length: 8 }, () => makeChild(parent)));
     const statuses = await Promise.all(children.map(chat));
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
@@ -160,7 +162,7 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
   });
 
   test("a new start knows whose child a key is, and what children spent, the deleted ones too", async () => {
-    const parent = await make({ limit: 3 * chargeUsd });
+    const parent = await make({ limit: 2 * chargeUsd + oneUsd });
     const [kept, gone] = [await makeChild(parent), await makeChild(parent)];
     expect([await chat(kept), await chat(gone)]).toEqual([200, 200]);
     await workspaces.as(parent.secret)("DELETE", `/key/children/${gone.hash}`);

@@ -52,6 +52,8 @@ const recordOf = async ({ id }: MadeKey): Promise<unknown> =>
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
+/** What bears one request and no second one: with 7 tokens of output it may cost 0.000021, since its input is estimated at 21 tokens. */
+const oneUsd = 0.000025;
 
 describe("usage of a key", () => {
   test("grows with each request, at once, in every place", async () => {
@@ -95,11 +97,11 @@ describe("a key's limit", () => {
   test.each(["daily", "weekly", "monthly", null])(
     "with the reset %p refuses paid models once it is spent, and never free ones",
     async (limitReset) => {
-      const key = await makeKey({ limit: chargeUsd, limit_reset: limitReset });
-      expect((await chat(key)).status).toBe(200);
+      const key = await makeKey({ limit: oneUsd, limit_reset: limitReset });
+      expect((await chat(key, { max_tokens: 7 })).status).toBe(200);
       expect(await recordOf(key)).toMatchObject({
-        limit: chargeUsd,
-        limit_remaining: 0,
+        limit: oneUsd,
+        limit_remaining: 0.000009,
         limit_reset: limitReset,
       });
       const error = await errorOf(await chat(key));

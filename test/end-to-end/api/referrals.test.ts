@@ -130,7 +130,7 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     await gateway().app.people.recovery.idle();
     expect(await refusedFor(browser)).toEqual({ code: "insufficient_balance", reason: "signup_bonus_pending" });
     expect(await refusedFor((await comes("nobodys@example.com", undefined)).browser))
-      .toEqual({ code: "insufficient_balance", reason: undefined });
+      .toEqual({ code: "insufficient_balance", reason: "balance_too_low" });
     expect([await credits(browser), at(await owner.json("GET", "/referrals"), "pending")]).toEqual([0, 1]);
     const link = mail.mails.filter(({ to }) => to === "fritz@example.com").map(linkIn)[0] ?? "";
     await scene!.stranger().ask("POST", "/api/auth/verify-email", { token: new URL(link).searchParams.get("token") });

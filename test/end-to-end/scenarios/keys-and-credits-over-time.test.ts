@@ -45,12 +45,12 @@ test("a key that gets a new secret keeps its spend and its limit, over a restart
   scene = await startScene({ settings });
   const created = await scene.gateway.post(
     "/keys",
-    { name: "limited", limit: 0.00004 },
+    { name: "limited", limit: 0.00005 },
     { headers: { authorization: `Bearer ${testManagementKey}` } },
   );
   const { key: secret, data } = (await created.json()) as { key: string; data: { id: string } };
   expect([await ask(secret), await ask(secret)]).toEqual([200, 200]);
-  expect(await keyOf(secret)).toMatchObject({ usage: 0.000032, limit_remaining: 0.000008 });
+  expect(await keyOf(secret)).toMatchObject({ usage: 0.000032, limit_remaining: 0.000018 });
 
   // Two keys exchange their secrets: what rotation does to a record, with a secret that is known.
   const { database } = scene.gateway.app.storage;
@@ -74,8 +74,8 @@ test("a key that gets a new secret keeps its spend and its limit, over a restart
 
   expect(await keyOf(testLlmKey)).toMatchObject({
     usage: 0.000032,
-    limit: 0.00004,
-    limit_remaining: 0.000008,
+    limit: 0.00005,
+    limit_remaining: 0.000018,
   });
   expect([await ask(testLlmKey), await ask(testLlmKey)]).toEqual([200, 402]);
   expect(await keyOf(secret)).toMatchObject({ usage: 0, limit: null });
@@ -103,7 +103,7 @@ describe("a top-up counts for the very next request", () => {
       .execute();
     workspaceIds = rows.map(({ id }) => id);
     expect(await ask()).toBe(402);
-    await topUp(16_000n);
+    await topUp(17_000n);
     expect([await ask(), await ask()]).toEqual([200, 402]);
     await topUp(32_000n);
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 402]);
@@ -116,7 +116,7 @@ describe("a top-up counts for the very next request", () => {
       .select("id")
       .execute();
     workspaceIds = rows.map(({ id }) => id);
-    await topUp(16_001n);
+    await topUp(17_000n);
     const gate = scene.acme.gate();
     scene.acme.enqueue([gate]);
     const first = ask();

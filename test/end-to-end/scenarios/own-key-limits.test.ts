@@ -14,6 +14,8 @@ import { whileRefusing } from "./support/refusing-database.ts";
 const own = "sk-own-key-number-one";
 const costUsd = 0.018;
 const solo = { model: "solo/large" };
+/** A request that may cost 0.028: its input is estimated at 21 tokens. */
+const short = { ...solo, max_tokens: 7 };
 const onlyAcme = { provider: { only: ["acme"] } };
 
 let scene: ProviderKeyScene | undefined;
@@ -66,29 +68,29 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
   }, 60_000);
 
   test("a key's limit counts own keys at list price where it includes them", async () => {
-    const { add, chat, keysSent, gateway, restart, manage } = await begin({ limitNanoUsd: 30_000_000n, includeByokInLimit: true });
+    const { add, chat, keysSent, gateway, restart, manage } = await begin({ limitNanoUsd: 50_000_000n, includeByokInLimit: true });
     await add(own, { provider_id: "solo" });
     const hash = async (): Promise<unknown> => {
       const keys = at(await (await manage("GET", "/keys")).json(), "data") as unknown[];
       return keys.find((key) => at(key, "include_byok_in_limit") === true);
     };
-    expect((await chat(solo, limitedLlmKey)).status).toBe(200);
-    expect(await hash()).toMatchObject({ limit_remaining: 0.012, real_usage: 0 });
+    expect((await chat(short, limitedLlmKey)).status).toBe(200);
+    expect(await hash()).toMatchObject({ limit_remaining: 0.032, real_usage: 0 });
     await gateway.app.storage.commits.flush();
     await restart();
-    expect(await hash()).toMatchObject({ limit_remaining: 0.012, real_usage: 0 });
-    expect((await chat(solo, limitedLlmKey)).status).toBe(200);
-    expect(await errorOf(await chat(solo, limitedLlmKey))).toMatchObject({ status: 402, metadata: { reason: "key_limit_reached" } });
+    expect(await hash()).toMatchObject({ limit_remaining: 0.032, real_usage: 0 });
+    expect((await chat(short, limitedLlmKey)).status).toBe(200);
+    expect(await errorOf(await chat(short, limitedLlmKey))).toMatchObject({ status: 402, metadata: { reason: "key_limit_reached" } });
     expect(keysSent().length).toBe(2);
     await manage("PATCH", `/keys/${textAt(await hash(), "hash")}`, { include_byok_in_limit: false });
-    expect((await chat(solo, limitedLlmKey)).status).toBe(200);
+    expect((await chat(short, limitedLlmKey)).status).toBe(200);
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
   }, 60_000);
 
   test("of many requests at once against a limit for one that includes own keys, one goes through", async () => {
-    const { add, chat, keysSent, gateway } = await begin({ limitNanoUsd: 10_000_000n, includeByokInLimit: true });
+    const { add, chat, keysSent, gateway } = await begin({ limitNanoUsd: 30_000_000n, includeByokInLimit: true });
     await add(own, { provider_id: "solo" });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => chat(solo, limitedLlmKey)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => chat(short, limitedLlmKey)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 402)]);
     expect(keysSent()).toEqual([own]);
     await expectSoundBooks(gateway);

@@ -1,140 +1,6 @@
-import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
-
-/**
- * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a workspace there are
- * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
- * (`held|key|keyHeld|parent|parentHeld|byok`), `c:` what was charged and is not known to be committed
- * (`monthly|topup|key|parent|byok|hour`), `l:` until when each of both is somebody's, and `v:` a mark that
- * changes with everything that a reading of the database may have missed. For a key there is `k:` its spend by the
- * hour (`s` and `b` with the hour), a sum of them (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are
- * filled from the database where they are absent. Values: the root of all names, the workspace, the wall time (0 for
- * the server's own), how long a hold is its owner's without a renewal, then those of the script.
- */
-const prelude = `
-local root, ws, now, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local time = redis.call('TIME')
-if now == 0 then now = time[1] * 1000 + math.floor(time[2] / 1000) end
-local W, H, C, L, V = root .. 'w:' .. ws, root .. 'h:' .. ws, root .. 'c:' .. ws, root .. 'l:' .. ws, root .. 'v:' .. ws
-local day, hour_ms = 86400000, 3600000
-local function text(amount) return string.format('%.0f', amount) end
-local function split(entry)
-  local parts = {}
-  for part in string.gmatch(entry .. '|', '([^|]*)|') do parts[#parts + 1] = part end
-  return parts
-end
-local function field(key, name) return tonumber(redis.call('HGET', key, name)) or 0 end
-local function add(key, name, amount)
-  if amount ~= 0 then redis.call('HINCRBY', key, name, text(amount)) end
-end
-local function known(key) return redis.call('EXISTS', key) == 1 end
-local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
-local function missing(keys)
-  local found = {}
-  if not known(W) then found[1] = '' end
-  for _, key in ipairs(keys) do
-    if key ~= '' and not known(root .. 'k:' .. key) then found[#found + 1] = key end
-  end
-  if #found == 0 then return nil end
-  local charges = redis.call('HGETALL', C)
-  return {'unknown', redis.call('GET', V) or '', cjson.encode(found), unpack(charges)}
-end
-local function addHold(entry, sign)
-  local parts = split(entry)
-  if known(W) then add(W, 'h', sign * tonumber(parts[1])) end
-  for at = 2, 4, 2 do
-    local key = root .. 'k:' .. parts[at]
-    if parts[at] ~= '' and known(key) then add(key, 'h', sign * tonumber(parts[at + 1])) end
-  end
-end
-local function takeHold(id, entry)
-  redis.call('HSET', H, id, entry)
-  redis.call('ZADD', L, now + lease, 'h' .. id)
-  addHold(entry, 1)
-end
-local function dropHold(id)
-  local entry = redis.call('HGET', H, id)
-  if not entry then return end
-  redis.call('HDEL', H, id)
-  redis.call('ZREM', L, 'h' .. id)
-  addHold(entry, -1)
-end
-local function spend(id, hour, amount, byok)
-  local key = root .. 'k:' .. id
-  if id == '' or not known(key) then return end
-  add(key, 's' .. hour, amount)
-  add(key, 'b' .. hour, byok)
-  if redis.call('HGET', key, 'ch') == tostring(hour) then
-    add(key, 'cs', amount)
-    add(key, 'cb', byok)
-  else
-    redis.call('HDEL', key, 'ch')
-  end
-end
-local function spent(id, window, hour, byok)
-  local key = root .. 'k:' .. id
-  local sums = redis.call('HMGET', key, 'cw', 'ch', 'cs', 'cb')
-  if sums[1] ~= tostring(window) or sums[2] ~= tostring(hour) then
-    local names = {}
-    for age = 0, window do
-      names[#names + 1] = 's' .. (hour - age)
-      names[#names + 1] = 'b' .. (hour - age)
-    end
-    local amounts, total = redis.call('HMGET', key, unpack(names)), {0, 0}
-    for at = 1, #names do total[2 - at % 2] = total[2 - at % 2] + (tonumber(amounts[at]) or 0) end
-    sums = {window, hour, text(total[1]), text(total[2])}
-    redis.call('HSET', key, 'cw', window, 'ch', hour, 'cs', sums[3], 'cb', sums[4])
-  end
-  return (tonumber(sums[3]) or 0) + (byok and (tonumber(sums[4]) or 0) or 0)
-end
-local function bound(keys, hour, byokOnly)
-  local free, others, reason = nil, 0, 'insufficient_balance'
-  if not byokOnly then
-    others = field(W, 'h')
-    free = field(W, 'm') + field(W, 't') - others
-  end
-  for at = 1, #keys, 4 do
-    local limit, counts = tonumber(keys[at + 1]), keys[at + 3] == '1'
-    if keys[at] ~= '' and limit >= 0 and (counts or not byokOnly) then
-      local there = field(root .. 'k:' .. keys[at], 'h')
-      local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there
-      if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
-    end
-  end
-  return free, others, reason
-end
-local function borne(free, ceiling, begin, least, share)
-  if ceiling * 8 <= free then return ceiling end
-  if free <= 0 or free < least then return nil end
-  if share == '1' then begin = math.max(begin, math.floor(free / 8)) end
-  return math.min(ceiling, begin, free)
-end
-local function holdEntry(held, byok, keys)
-  local parts = {text(held)}
-  for at = 1, 5, 4 do
-    parts[#parts + 1] = keys[at]
-    parts[#parts + 1] = text(keys[at + 3] == '1' and math.max(byok, held) or held)
-  end
-  parts[#parts + 1] = text(byok)
-  return table.concat(parts, '|')
-end
-local function forget(keys)
-  mark()
-  redis.call('DEL', W)
-  for _, key in ipairs(keys) do
-    if key ~= '' then redis.call('DEL', root .. 'k:' .. key) end
-  end
-end
-local function book(id, parts)
-  add(W, 'm', -tonumber(parts[1]))
-  add(W, 't', -tonumber(parts[2]))
-  for at = 3, 4 do spend(parts[at], parts[6], parts[1] + parts[2], tonumber(parts[5])) end
-  redis.call('HSET', C, id, table.concat(parts, '|'))
-  redis.call('ZADD', L, now + lease, 'c' .. id)
-end
-`;
-
-/** A script of the shared ledger. */
-export const ledgerScript = (name: string, body: string): SharedScript => ({ name: `switchyardLedger${name}`, lua: prelude + body });
+import type { TightHold } from "../hold-rule.ts";
+import type { SpendingKey } from "../ledger.ts";
+import { ledgerScript } from "./ledger-script.ts";
 
 /**
  * Fills what is absent from a reading of the database, unless something happened since that it may have missed.
@@ -337,3 +203,15 @@ return {}`);
 export const runBegunScript = ledgerScript("RunBegun", `
 redis.call('SET', root .. 'begun', now, 'NX')
 return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[5] - now))}`);
+
+/** The keys of a hold as scripts take them. */
+export const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingKey | undefined }): (string | number)[] =>
+  [key, parent].flatMap((each) => (each === undefined ? ["", -1, 0, 0] : [
+    each.keyId, String(each.keyLimit?.limitNano ?? -1n), each.keyLimit?.windowHours ?? 0, each.countsByok ? 1 : 0,
+  ]));
+
+/** What is to be held as the script takes it. */
+export function tightValues(ceilingNano: bigint, tight: (() => TightHold) | undefined): (string | number)[] {
+  const { beginNano, leastNano, takesShare } = tight?.() ?? { beginNano: ceilingNano, leastNano: 1n, takesShare: false };
+  return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
+}

@@ -6,12 +6,14 @@ import { balanceOf, type AccountBook } from "../account-book.ts";
 import { chargeRows } from "../charge-rows.ts";
 import { creditUnit } from "../credit-unit.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
-import type { TightHold } from "../hold-rule.ts";
-import type { PostedCharge, PostOutcome, PostRequest, ReserveOutcome, ReserveRequest, SpendingKey } from "../ledger.ts";
+import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
+import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
 import { fenceOf, type OpenCharge } from "./account-readings.ts";
 import { LocalHolds, type SharedHold } from "./local-holds.ts";
-import { announceScript, forgetScript, growScript, postScript, reserveScript, voidScript, withdrawScript } from "./ledger-scripts.ts";
+import {
+  announceScript, forgetScript, growScript, keyValues, postScript, reserveScript, tightValues, voidScript, withdrawScript,
+} from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { tombstone } from "./tombstone.ts";
@@ -274,7 +276,8 @@ export class SharedLedger implements LedgerPort {
   }
 
   private newHold(
-    { workspaceId, keyId, keyLimit, countsByok = false, parent }: ReserveRequest, { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
+    { workspaceId, keyId, keyLimit, countsByok = false, parent }: ReserveRequest,
+    { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
   ): SharedHold {
     const reservedAtMs = this.options.clock.monotonicMs();
     return { workspaceId, key: { keyId, keyLimit, countsByok }, parent, entry, heldNano, reservedAtMs, settling: false };
@@ -294,15 +297,3 @@ export class SharedLedger implements LedgerPort {
 }
 
 const keyIdsOf = (keyId: string, parentKeyId: string | undefined): string[] => (parentKeyId === undefined ? [keyId] : [keyId, parentKeyId]);
-
-/** The keys of a hold as scripts take them. */
-const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingKey | undefined }): (string | number)[] =>
-  [key, parent].flatMap((each) => (each === undefined ? ["", -1, 0, 0] : [
-    each.keyId, String(each.keyLimit?.limitNano ?? -1n), each.keyLimit?.windowHours ?? 0, each.countsByok ? 1 : 0,
-  ]));
-
-/** What is to be held as the script takes it. */
-function tightValues(ceilingNano: bigint, tight: (() => TightHold) | undefined): (string | number)[] {
-  const { beginNano, leastNano, takesShare } = tight?.() ?? { beginNano: ceilingNano, leastNano: 1n, takesShare: false };
-  return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
-}

@@ -55,5 +55,8 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
     return {};
   }
   const { min, max } = state.traits.budgetTokens;
-  return { thinkingBudget: Math.min(max, Math.max(min, wanted)) };
+  const budget = Math.min(max, Math.max(min, wanted));
+  const cap = state.options.maxCompletionTokens;
+  // Thoughts count against the cap: where it is below their budget, a fifth of it is left for the answer.
+  return { thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, Math.floor(cap * 0.8)) : budget };
 }

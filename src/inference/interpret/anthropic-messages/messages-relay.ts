@@ -86,6 +86,15 @@ export class MessagesRelay implements StreamRelay {
     return this.stop('{"type":"message_stop"}');
   }
 
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  endAtCap(): Promise<string> {
+    this.meter.finishReason ??= "max_tokens";
+    return this.stop('{"type":"message_stop"}');
+  }
+
   fail(error: GatewayError): string {
     this.ended = true;
     return encodeStreamError(error, { traceId: this.options.traceId }).join("");

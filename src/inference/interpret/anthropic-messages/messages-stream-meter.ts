@@ -23,7 +23,7 @@ export class MessagesStreamMeter {
   private readonly inputTokens: number;
   private readonly windowTokens: number;
   private readonly tally = new UsageTally();
-  private outputCharacters = 0;
+  outputCharacters = 0;
   private calledTools = false;
 
   /** `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model can hold. */

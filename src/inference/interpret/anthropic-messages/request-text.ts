@@ -2,13 +2,29 @@ import { editMembers, type MemberEdits } from "../../../platform/lib/json-member
 import type { Loss } from "../../canonical/loss.ts";
 import { messagesGatewayFields } from "../../dialects/anthropic-messages/request-schema.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+import { budgetWithin, lowerCap } from "../lowered-cap.ts";
+import { memberText } from "./member-text.ts";
 import { openSeals } from "./open-seals.ts";
 
 /** The body for an upstream that speaks the caller's dialect: the original text without what is the gateway's own. */
-export function requestText({ text, body }: ClientRequest, { route }: InterpretedRoute): { text: string; losses: readonly Loss[] } {
+export function requestText(
+  { text, body }: ClientRequest, { route, outputCap }: InterpretedRoute,
+): { text: string; losses: readonly Loss[] } {
   const edits = new Map<string, string | undefined>([["model", JSON.stringify(route.upstreamModel)]]);
   for (const field of messagesGatewayFields) if (field in body) edits.set(field, undefined);
+  if (outputCap !== undefined) lowerCaps({ text, body }, { edits, outputCap });
   const opened = openSeals(text, { messages: body["messages"], providerId: route.provider.id });
   if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
   return { text: editMembers(text, edits satisfies MemberEdits), losses: opened.losses };
+}
+
+/** The cap that is borne, and a budget for thoughts below it. */
+function lowerCaps(
+  { text, body }: Pick<ClientRequest, "text" | "body">, { edits, outputCap }: { edits: Map<string, string | undefined>; outputCap: number },
+): void {
+  edits.set("max_tokens", String(lowerCap(body["max_tokens"], outputCap)));
+  const budget = (body["thinking"] as { budget_tokens?: unknown } | null | undefined)?.budget_tokens;
+  const written = typeof budget === "number" && budget >= outputCap ? memberText(text, "thinking") : undefined;
+  if (written === undefined || typeof budget !== "number") return;
+  edits.set("thinking", editMembers(written, new Map([["budget_tokens", String(budgetWithin(outputCap, budget))]])));
 }

@@ -93,6 +93,15 @@ export class ChatRelay implements StreamRelay {
     return this.close({ terminated: false });
   }
 
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  endAtCap(): Promise<string> {
+    const frames = this.finishFrames("length");
+    return this.close({ terminated: true }).then((rest) => frames + rest);
+  }
+
   fail(error: GatewayError): string {
     this.ended = true;
     return encodeStreamError(error, { traceId: this.options.traceId }).join("");
@@ -164,14 +173,18 @@ export class ChatRelay implements StreamRelay {
     let frames = "";
     if (!this.meter.finished) {
       if (!terminated) throw this.malformed("the stream ended before the answer was finished");
-      for (const { index, reason } of this.meter.finishOpen()) {
-        frames += this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, "");
-      }
+      frames = this.finishFrames();
     }
     const { chargedNano } = await this.options.settle();
     if (!this.meter.metadataShown) frames += this.ownChunk("[]", this.closingMembers(chargedNano));
     this.ended = true;
     return `${frames}data: [DONE]\n\n`;
+  }
+
+  /** Frames that finish the choices which have not said how they did. */
+  private finishFrames(because?: string): string {
+    return this.meter.finishOpen(because)
+      .map(({ index, reason }) => this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, "")).join("");
   }
 
   /** Members of the final frame: the metadata, and the charge where no chunk of the upstream's showed it. */

@@ -60,7 +60,7 @@ export class ChatStreamMeter {
   costShown = false;
   private readonly inputTokens: number;
   private readonly windowTokens: number;
-  private outputCharacters = 0;
+  outputCharacters = 0;
   private usage: MeteredUsage | undefined;
   private calledTools = false;
   /** Choices that said something and did not say how they finished. */
@@ -110,10 +110,10 @@ export class ChatStreamMeter {
     return this.finishReason !== null && this.open.size === 0;
   }
 
-  /** Choices that the upstream's terminator ended without a reason, with the reason that a client needs for each. */
-  finishOpen(): { index: number; reason: string }[] {
-    const reason = this.calledTools ? "tool_calls" : "stop";
-    const closed = [...this.open].map((index) => ({ index, reason }));
+  /** Choices that ended without a reason, with the reason that a client needs for each: `reason`, or the one that fits what was said. */
+  finishOpen(reason = this.calledTools ? "tool_calls" : "stop"): { index: number; reason: string }[] {
+    const unsaid = this.finishReason === null && this.open.size === 0 ? [0] : [...this.open];
+    const closed = unsaid.map((index) => ({ index, reason }));
     this.open.clear();
     this.finishReason ??= reason;
     return closed;

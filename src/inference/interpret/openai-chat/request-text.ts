@@ -3,6 +3,7 @@ import type { DialectQuirks } from "../../dialects/dialect.ts";
 import { chatGatewayFields } from "../../dialects/openai-chat/request-schema.ts";
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+import { budgetWithin } from "../lowered-cap.ts";
 
 type Edits = Map<string, string | undefined>;
 
@@ -10,7 +11,7 @@ type Edits = Map<string, string | undefined>;
  * The body for a candidate that speaks the caller's dialect: the original text with only those members
  * replaced that have to change, so that fields nobody here knows arrive as they were sent.
  */
-export function requestText(request: ClientRequest, { route, model }: InterpretedRoute): string {
+export function requestText(request: ClientRequest, { route, model, outputCap }: InterpretedRoute): string {
   const { body } = request;
   const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)]]);
   for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
@@ -21,6 +22,7 @@ export function requestText(request: ClientRequest, { route, model }: Interprete
     if (!asked) edits.set("stream_options", withUsage(request, { isObject: typeof options === "object" && options !== null }));
   }
   renameMaxTokens(request, { edits, field: route.provider.quirks.maxTokensField });
+  if (outputCap !== undefined) lowerMaxTokens(request, { edits, field: route.provider.quirks.maxTokensField, outputCap });
   return editMembers(request.text, edits);
 }
 
@@ -61,4 +63,29 @@ function renameMaxTokens(
   if (!(other in body) || typeof limit !== "number") return;
   edits.set(other, undefined);
   edits.set(field, String(limit));
+}
+
+const capFields = ["max_completion_tokens", "max_tokens"] as const;
+
+/** The cap that is borne, in each field that says how long the answer may be, and a budget for thoughts below it. */
+function lowerMaxTokens(
+  request: ClientRequest,
+  { edits, field = "max_tokens", outputCap }: { edits: Edits; field: DialectQuirks["maxTokensField"]; outputCap: number },
+): void {
+  const sent = capFields.map((name) => ({ name, text: edits.has(name) ? edits.get(name) : numberText(request.body[name]) }))
+    .filter(({ text }) => text !== undefined);
+  if (sent.length === 0) edits.set(field === "either" ? "max_tokens" : field, String(outputCap));
+  for (const { name, text } of sent) if (Number(text) > outputCap) edits.set(name, String(outputCap));
+  lowerBudget(request, { edits, outputCap });
+}
+
+const numberText = (value: unknown): string | undefined => (typeof value === "number" ? String(value) : undefined);
+
+function lowerBudget({ body, text }: ClientRequest, { edits, outputCap }: { edits: Edits; outputCap: number }): void {
+  const budget = (body["reasoning"] as { max_tokens?: unknown } | null | undefined)?.max_tokens;
+  if (typeof budget !== "number" || budget < outputCap) return;
+  const member = scanMembers(text).findLast(({ key }) => key === "reasoning");
+  const written = edits.get("reasoning") ?? (member && text.slice(member.valueStart, member.valueEnd));
+  if (written === undefined) return;
+  edits.set("reasoning", editMembers(written, new Map([["max_tokens", String(budgetWithin(outputCap, budget))]])));
 }

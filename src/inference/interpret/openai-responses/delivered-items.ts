@@ -46,6 +46,12 @@ export class DeliveredItems {
     return [...this.items].sort(([a], [b]) => a - b).map(([, { item, isDone }]) => (isDone ? item : { ...item, status: "incomplete" }));
   }
 
+  /** Those that have not ended, by their place, as far as they came. */
+  unfinished(): [number, JsonObject][] {
+    const open = [...this.items].sort(([a], [b]) => a - b).filter(([, { isDone }]) => !isDone);
+    return open.map(([index, { item }]) => [index, { ...item, status: "incomplete" }]);
+  }
+
   private append(
     type: string,
     { delta, event, item }: { delta: string; event: ItemEvent; item: DeliveredItem["item"] | undefined },

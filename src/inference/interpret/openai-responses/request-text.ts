@@ -5,6 +5,7 @@ import { includedSeals } from "../../dialects/openai-responses/decode-request.ts
 import { responsesGatewayFields, responsesLifecycleFields } from "../../dialects/openai-responses/request-schema.ts";
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
+import { lowerCap } from "../lowered-cap.ts";
 import { replayedItems } from "./replayed-items.ts";
 
 type Edits = Map<string, string | undefined>;
@@ -19,10 +20,11 @@ export interface RequestText {
  * The body for a candidate that speaks Responses too: the original text with only those members replaced
  * that have to change. Nothing is stored upstream; the gateway keeps what is to be kept.
  */
-export function requestText(request: ClientRequest, { route, model }: InterpretedRoute): RequestText {
+export function requestText(request: ClientRequest, { route, model, outputCap }: InterpretedRoute): RequestText {
   const { body, text } = request;
   const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)], ["store", "false"]]);
   for (const field of [...responsesGatewayFields, ...responsesLifecycleFields]) if (field in body) edits.set(field, undefined);
+  if (outputCap !== undefined) edits.set("max_output_tokens", String(lowerCap(body["max_output_tokens"], outputCap)));
   const declared = route.reasoning ?? model.reasoning;
   editReasoning(request, { edits, declared });
   if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);

@@ -3,6 +3,7 @@ import type { GatewayError } from "../../../platform/lib/errors.ts";
 import { editMembers, editScanned, scanMembers } from "../../../platform/lib/json-members.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { failureFrames } from "../../dialects/openai-responses/encode-error.ts";
+import { responseRecord } from "../../dialects/openai-responses/response-record.ts";
 import { reportError } from "../../dialects/report-error.ts";
 import { emptyAnswer, malformedAnswer } from "../../upstream/classify-failure.ts";
 import type { SseEvent } from "../../upstream/sse-event.ts";
@@ -86,6 +87,25 @@ export class ResponsesRelay implements StreamRelay {
     const { status } = this.options;
     if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(status));
     throw new StreamFault(malformedAnswer(status, "the stream ended before the answer was finished"));
+  }
+
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  async endAtCap(): Promise<string> {
+    const { shown, request } = this.options;
+    const done = this.delivered.unfinished().map(([index, item]) => {
+      const text = JSON.stringify({ type: "response.output_item.done", output_index: index, item });
+      return this.frame("response.output_item.done", { event: {}, text });
+    });
+    const response = responseRecord({
+      ...shown, createdAtSeconds: this.createdAtSeconds, output: this.delivered.output(),
+      ending: { status: "incomplete", error: null, incomplete_details: { reason: "max_output_tokens" } },
+    }, { requestBody: request.body });
+    const data = JSON.stringify({ type: "response.incomplete", response });
+    const last = await this.close("response.incomplete", { event: { response }, data });
+    return withSealedProvenance(done.join(""), this.options.providerId) + last;
   }
 
   fail(error: GatewayError): string {

@@ -1,0 +1,169 @@
+import type { NotReserved, Reserved, ReserveOutcome } from "../account/ledger/hold-rule.ts";
+import { spendingKeyOf } from "../account/keys/spending-key.ts";
+import { GatewayError } from "../platform/lib/errors.ts";
+import { usdFromNano, usdText } from "../platform/lib/money.ts";
+import type { Execution } from "./execution.ts";
+import {
+  affordedBy, hidesThoughts, holdCeiling, isFree, isOnOwnKey, isPaid, tightHold, type ExpectedUse,
+} from "./hold-ceiling.ts";
+import type { Candidate } from "./routing/candidate.ts";
+
+/** What a request may use, where its worst case was too dear to be held whole. */
+export interface Allowance {
+  /** What is held of it, and what the balance and the limits would have borne when it came. */
+  heldNano: bigint;
+  freeNano: bigint;
+  /** The hold grows with the stream, so that its cap is what was free; otherwise what is held. */
+  grows: boolean;
+  /** The amount that the limits bear which count the caller's own provider keys; undefined where none does. */
+  byokNano: bigint | undefined;
+}
+
+/** A candidate that neither credits nor limits have to bear. */
+const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isOnOwnKey(candidate);
+
+/** Which candidates are still borne, with less left to hold from one to the next. */
+const bearings: readonly ((candidate: Candidate) => boolean)[] = [() => true, isFree, isUncounted];
+
+type Refused = NotReserved & { expected: ExpectedUse };
+
+/** What a request may use of its candidates. A caller who wants no parameter lost is not given a shorter answer than was asked for. */
+export function expectedUse(
+  { call: { asks }, inputTokens, losesNothing }: Pick<Execution, "call" | "inputTokens" | "losesNothing">,
+): ExpectedUse {
+  const { maxOutputTokens, thoughtTokens, thoughtBudget, choices } = asks;
+  return {
+    inputTokens, maxOutputTokens, thoughtTokens, thoughtBudget, choices,
+    isUncut: asks.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
+    ...(asks.mayUse !== undefined && { mayUse: (part) => asks.mayUse?.(part) === true }),
+  };
+}
+
+/**
+ * Holds what the request may cost over all candidates. With too little left to hold, those that cost no credits and come
+ * before any that does may still serve: provider keys and free models, and with a limit that counts provider keys the
+ * latter alone. A request for a paid model is refused. Throws `GatewayError`.
+ */
+export function takeHold(execution: Execution, step = 0, before?: Refused): Promise<void> | undefined {
+  const { deps, call, candidates } = execution;
+  const { key, parent, workspace } = call.caller;
+  const [first] = candidates;
+  const bears = bearings[step];
+  if (before !== undefined && (first === undefined || bears === undefined || !bears(first))) return refuse(execution, before);
+  const borne = bears === undefined ? candidates : candidates.filter(bears);
+  const expected = expectedUse(execution);
+  const grows = call.asks.stream && expected.isUncut !== true && !borne.some((candidate) => hidesThoughts(candidate, call.asks));
+  const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
+  const byokNano = holdCeiling(borne, expected, isOnOwnKey);
+  const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {
+    if (!outcome.ok) {
+      const refused = { ...outcome, expected };
+      return outcome.reason === "exists" ? refuse(execution, refused) : takeHold(execution, step + 1, refused);
+    }
+    if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
+    execution.candidates = borne;
+    execution.allowance = allowanceOf(outcome, { ceilingNano, byokNano, grows });
+    return undefined;
+  };
+  const reserving = deps.ledger.reserve({
+    holdId: call.generationId, workspaceId: workspace.id, ceilingNano, byokNano,
+    tight: () => tightHold(borne, { expected, grows, counts: isPaid }),
+    byokTight: () => tightHold(borne, { expected, grows: false, counts: isOnOwnKey }),
+    ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent),
+  });
+  return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
+}
+
+/** Undefined where the worst case is held whole, so that nothing has to be lowered. */
+function allowanceOf(
+  { heldNano, freeNano, byokHeldNano }: Reserved,
+  { ceilingNano, byokNano, grows }: { ceilingNano: bigint; byokNano: bigint; grows: boolean },
+): Allowance | undefined {
+  if (heldNano === ceilingNano && (byokHeldNano === undefined || byokHeldNano === byokNano)) return undefined;
+  return { heldNano, freeNano, grows, byokNano: byokHeldNano };
+}
+
+/** What an allowance pays of a candidate; undefined where nothing bounds it. */
+function amountFor({ heldNano, freeNano, grows, byokNano }: Allowance, candidate: Candidate): bigint | undefined {
+  if (isOnOwnKey(candidate)) return byokNano;
+  if (isFree(candidate)) return undefined;
+  return grows ? freeNano : heldNano;
+}
+
+/**
+ * The cap that a candidate is to be given in place of a larger one, by its own price; undefined where nothing is lowered.
+ * Throws `insufficient_balance` where the candidate is too dear for an answer of any use.
+ */
+export function outputCapFor(execution: Execution, candidate: Candidate): number | undefined {
+  const { allowance, call } = execution;
+  const amountNano = allowance === undefined || call.unbilled ? undefined : amountFor(allowance, candidate);
+  if (amountNano === undefined) return undefined;
+  const expected = expectedUse(execution);
+  const { askedTokens, tokens, isTooFew } = affordedBy(amountNano, candidate, expected);
+  if (isTooFew) throw unaffordable([candidate], { expected, freeNano: amountNano, heldNano: 0n, reason: "insufficient_balance" });
+  return tokens < askedTokens ? tokens : undefined;
+}
+
+/** Tells why nothing was held. A workspace whose credits for signing up are still held is told of those. */
+function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
+  if (refused.reason === "exists" || refused.reason === "away") throw heldElsewhere(refused.reason);
+  const error = unaffordable(candidates, { ...refused, reason: refused.reason });
+  if (refused.reason !== "insufficient_balance" || deps.holdsBonus === undefined) throw error;
+  return deps.holdsBonus(call.caller.workspace.id).then((isHeld) => {
+    throw isHeld ? bonusRefusal() : error;
+  });
+}
+
+/** What the contract calls a held sign-up bonus: credits are on their way, and the caller can do something for it. */
+const bonusRefusal = (): GatewayError =>
+  new GatewayError(
+    "insufficient_balance",
+    "There are no credits yet: those for signing up are held until the address is confirmed or the first top-up is made. GET /referrals"
+      + " tells which. Until then a model whose id ends in :free can be used.",
+    { metadata: { reason: "signup_bonus_pending" } },
+  );
+
+const heldElsewhere = (reason: "exists" | "away"): GatewayError => new GatewayError(
+  "service_unavailable",
+  reason === "away" ? "The gateway cannot see what other requests hold at the moment. Try again in a few seconds."
+    : "A request with this trace id is under way. Try again in a few seconds.",
+  { retryAfterSeconds: 2 },
+);
+
+/** How long other requests hold what this one lacks: most answers have come by then. */
+const retryAfterSeconds = 5;
+
+/** What is wrong with the balance or the limit, and what can be done for it. */
+const shortages = {
+  insufficient_balance: { reason: "balance_too_low", name: "the balance", way: "add credits, or use a model whose id ends in :free" },
+  key_limit: {
+    reason: "key_limit_reached", name: "this key's spending limit", way: "raise the limit, or wait until its window has moved on",
+  },
+} as const;
+
+/** The refusal of a request whose answer would be too short to be of use, or shorter than its caller takes. */
+function unaffordable(
+  candidates: readonly Candidate[],
+  { expected, freeNano, heldNano, reason }: Pick<Refused, "expected" | "freeNano" | "heldNano"> & { reason: keyof typeof shortages },
+): GatewayError {
+  const counted = candidates.filter((candidate) => isPaid(candidate) || isOnOwnKey(candidate));
+  const counts = (candidate: Candidate): boolean => counted.includes(candidate);
+  const worstNano = holdCeiling(counted, expected, counts);
+  const availableNano = freeNano < 0n ? 0n : freeNano;
+  const tokens = Math.max(0, ...counted.map((candidate) => affordedBy(availableNano, candidate, expected).tokens));
+  const { name, way, ...told } = shortages[reason];
+  const { leastNano } = tightHold(counted, { expected, grows: false, counts });
+  const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
+  const held = heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
+  const less = expected.maxOutputTokens === 0 ? "send less at once" : "lower the limit on output tokens";
+  const ways = [...(waits ? ["try again when those have ended"] : []), less, way].join(", ");
+  const message = `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}, `
+    + `which affords ${tokens} output tokens. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
+  return new GatewayError("insufficient_balance", message, {
+    metadata: {
+      reason: told.reason, worst_case_usd: usdFromNano(worstNano), available_usd: usdFromNano(availableNano),
+      held_usd: usdFromNano(heldNano), affordable_output_tokens: tokens,
+    },
+    ...(waits && { retryAfterSeconds, retry: true }),
+  });
+}

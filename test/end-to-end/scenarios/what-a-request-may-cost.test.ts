@@ -1,0 +1,213 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
+import type { RecordedRequest } from "../../support/upstream/recorded-request.ts";
+import { body, head, sse, type Script } from "../../support/upstream/steps.ts";
+import { at } from "./support/at.ts";
+import { readReply, type ChatReply } from "./support/chat-reply.ts";
+import { createKey } from "./support/create-key.ts";
+import { eventually } from "./support/eventually.ts";
+import { chatRequest, startScene, type Scene, type SceneOptions } from "./support/scene.ts";
+import { settledRow, settledRows } from "./support/settled-rows.ts";
+
+let scene: Scene;
+afterEach(() => scene.end());
+
+const start = (creditsNanoUsd: bigint, options: SceneOptions = {}): Promise<Scene> => startScene({
+  ...options,
+  settings: {
+    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd, plan: "enterprise" }, ...options.settings,
+  },
+});
+
+const capIn = (request: RecordedRequest): number =>
+  Number(at(request.json(), "max_completion_tokens") ?? at(request.json(), "max_tokens") ?? Number.NaN);
+
+/** Uses all that its cap allows, and no more than `most`. */
+const upTo = (most: number) => (request: RecordedRequest): Script => {
+  const used = Math.min(most, Number.isNaN(capIn(request)) ? most : capIn(request));
+  return chatAnswer(request, {
+    finishReason: used === most ? "stop" : "length", usage: { prompt_tokens: 20, completion_tokens: used, total_tokens: 20 + used },
+  });
+};
+
+interface Asked extends ChatReply {
+  traceId: string | null;
+  cap: string | null;
+  retryAfter: string | null;
+}
+
+async function ask(fields: Record<string, unknown> = {}, secret = testLlmKey): Promise<Asked> {
+  const response = await scene.gateway.post("/chat/completions", chatRequest(fields), { headers: { authorization: `Bearer ${secret}` } });
+  const { headers } = response;
+  const told = { traceId: headers.get("x-service-trace-id"), cap: headers.get("x-service-output-cap"), retryAfter: headers.get("retry-after") };
+  return { ...await readReply(response), ...told };
+}
+
+const uncollected = async (): Promise<bigint> =>
+  (await settledRows(scene.gateway)).reduce((sum, { detail }) => sum + BigInt(detail.uncollectedNanoUsd ?? 0), 0n);
+
+describe("a request cannot pass what its key and its balance bear", () => {
+  test("a key with a limit of 0.001 is given the answer that 0.001 affords, and is told so", async () => {
+    scene = await start(10_000_000_000n);
+    scene.acme.script(upTo(93_000));
+    const secret = await createKey(scene.gateway, { limit: 0.001 });
+    const reply = await ask({ max_tokens: 100_000 }, secret);
+    expect(reply.status).toBe(200);
+    const [request] = scene.acme.requests;
+    expect([Number(reply.cap), capIn(request as RecordedRequest)]).toEqual([Number(reply.cap), Number(reply.cap)]);
+    expect(Number(reply.cap)).toBeGreaterThan(600);
+    const row = await settledRow(scene.gateway, reply.traceId);
+    expect(row).toMatchObject({ finishReason: "length", detail: { outputCap: Number(reply.cap) } });
+    expect(row?.costNano).toBeGreaterThan(900_000n);
+    expect(row?.costNano).toBeLessThanOrEqual(1_000_000n);
+    expect(await uncollected()).toBe(0n);
+    const record = await (await scene.gateway.get(`/generation/gen_${reply.traceId}`)).json();
+    expect(at(record, "data.output_cap")).toBe(Number(reply.cap));
+  });
+
+  test("a balance of 0.000001 is told what the request may cost, what is left and what that affords", async () => {
+    scene = await start(1_000n);
+    for (const stream of [false, true]) {
+      const reply = await ask({ max_tokens: 100_000, stream });
+      expect([reply.status, reply.retryAfter]).toEqual([402, null]);
+      expect(at(reply.events[0], "error")).toMatchObject({
+        code: "insufficient_balance",
+        metadata: { reason: "balance_too_low", available_usd: 0.000001, held_usd: 0, affordable_output_tokens: 0 },
+      });
+      expect(Number(at(reply.events[0], "error.metadata.worst_case_usd"))).toBeCloseTo(0.15, 3);
+      expect(String(at(reply.events[0], "error.message"))).toContain("0.000001 USD is left of the balance");
+    }
+    expect(scene.acme.requests).toHaveLength(0);
+  });
+
+  test("what a provider counts beyond its cap is charged as far as the key's limit bears, and booked as uncollected", async () => {
+    scene = await start(10_000_000_000n);
+    scene.acme.script((request) => chatAnswer(request, { usage: { prompt_tokens: 20, completion_tokens: 2_700, total_tokens: 2_720 } }));
+    const secret = await createKey(scene.gateway, { limit: 0.0001 });
+    const reply = await ask({ max_tokens: 5 }, secret);
+    expect(reply.status).toBe(200);
+    const row = await settledRow(scene.gateway, reply.traceId);
+    expect([row?.costNano, row?.detail.uncollectedNanoUsd]).toEqual([100_000n, String(20 * 500 + 2_700 * 1_500 - 100_000)]);
+    const key = await scene.gateway.get("/key", { authorization: `Bearer ${secret}` });
+    expect(await key.json()).toMatchObject({ data: { limit_remaining: 0, usage: 0.0001 } });
+    expect((await ask({ max_tokens: 5 }, secret)).status).toBe(402);
+  });
+
+  test("what an eighth of the balance bears goes out as it came", async () => {
+    scene = await start(10_000_000_000n);
+    const reply = await ask({ max_tokens: 100_000 });
+    expect([reply.status, reply.cap, capIn(scene.acme.requests[0] as RecordedRequest)]).toEqual([200, null, 100_000]);
+  });
+
+  test("a cap that has to be lowered is refused with require_parameters, and nobody is asked", async () => {
+    scene = await start(1_000_000n);
+    const provider = { order: ["acme"], require_parameters: true };
+    expect(await ask({ max_tokens: 100_000, provider })).toMatchObject({ status: 402, cap: null });
+    expect(scene.acme.requests).toHaveLength(0);
+    expect(await ask({ max_tokens: 100, provider })).toMatchObject({ status: 200, cap: null });
+  });
+
+  test("several answers share the hold", async () => {
+    scene = await start(1_000_000n);
+    const [one, four] = [await ask({ max_tokens: 100_000 }), await ask({ max_tokens: 100_000, n: 4 })];
+    const [alone, shared] = [Number(one.cap), Number(four.cap)];
+    expect(shared * 4).toBeLessThanOrEqual(alone);
+    expect(shared * 4).toBeGreaterThan(alone * 0.9);
+  });
+
+  test("a fallback is given the cap that its own price affords", async () => {
+    scene = await start(1_000_000n, { withBackup: true });
+    scene.acme.script([head({ status: 503, framing: { contentLength: 0 } })]);
+    const reply = await ask({ max_tokens: 100_000 });
+    expect(reply.status).toBe(200);
+    const [first, second] = [scene.acme.requests[0], scene.backup.requests[0]].map((request) => capIn(request as RecordedRequest));
+    expect(second).toBe(Number(reply.cap));
+    expect(Math.abs((first as number) / (second as number) - 2)).toBeLessThan(0.05);
+  });
+});
+
+/** 75 USD per million tokens of output, as the dearest of today's models. */
+const dear = {
+  models: [{ id: "acme/large", context_length: 200_000, max_completion_tokens: 128_000, pricing: { prompt: "15", completion: "75" } }],
+};
+
+/** A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows. */
+const talking = (tokens: number) => (request: RecordedRequest): Script => {
+  const said = Math.min(tokens, Number.isNaN(capIn(request)) ? tokens : capIn(request));
+  const chunk = (choice: object, more: object = {}) =>
+    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, ...choice }], ...more })}\n\n`;
+  const piece = chunk({ delta: { content: "four".repeat(100) }, finish_reason: null });
+  const rest = said % 100 === 0 ? "" : chunk({ delta: { content: "four".repeat(said % 100) }, finish_reason: null });
+  const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
+  return [
+    head(), body(piece.repeat(Math.floor(said / 100)) + rest),
+    sse(JSON.parse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage }).slice(6)) as object), sse("[DONE]"), { kind: "end" },
+  ];
+};
+
+const finishOf = ({ events }: ChatReply): unknown => events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
+
+describe("an agent that always asks for 128,000 tokens", () => {
+  test("is served with 5 USD left on a model of 75 USD a million, ten at once", async () => {
+    scene = await start(5_000_000_000n, { acme: dear });
+    const gate = scene.acme.gate();
+    scene.acme.script((request) => [gate, ...talking(1_000)(request)]);
+    const asking = Array.from({ length: 10 }, () => ask({ max_tokens: 128_000, stream: true }));
+    await scene.acme.waitForRequest(10);
+    gate.open();
+    const replies = await Promise.all(asking);
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect(replies.map(finishOf)).toEqual(Array.from({ length: 10 }, () => "stop"));
+    for (const { cap } of replies) expect(Number(cap)).toBeGreaterThan(20_000);
+    expect(await uncollected()).toBe(0n);
+  });
+
+  test("has its streams ended with length where their holds cannot grow, and passes nothing", async () => {
+    scene = await start(5_000_000_000n, { acme: dear });
+    const gate = scene.acme.gate();
+    scene.acme.script((request) => [gate, ...talking(60_000)(request)]);
+    const asking = Array.from({ length: 10 }, () => ask({ max_tokens: 128_000, stream: true }));
+    await scene.acme.waitForRequest(10);
+    gate.open();
+    const replies = await Promise.all(asking);
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect(replies.map(finishOf)).toContain("length");
+    await eventually("every hold is back", () => scene.gateway.app.ledger.openHoldCount === 0);
+    const rows = await settledRows(scene.gateway);
+    expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(5_000_000_000n);
+    expect(await uncollected()).toBe(0n);
+  });
+});
+
+test("50 whole answers at once on 20 USD are served, or told when to come again", async () => {
+  scene = await start(20_000_000_000n, { acme: dear });
+  const gate = scene.acme.gate();
+  scene.acme.script((request) => [gate, ...upTo(128_000)(request)]);
+  let answered = 0;
+  const asking = Array.from({ length: 50 }, async () => {
+    const reply = await ask();
+    answered += 1;
+    return reply;
+  });
+  await eventually("all are held or refused", () => answered + scene.acme.requests.length >= 50);
+  gate.open();
+  const replies = await Promise.all(asking);
+  const refused = replies.filter(({ status }) => status !== 200);
+  expect(refused.map(({ status, retryAfter }) => [status, Number(retryAfter) > 0])).toEqual(refused.map(() => [402, true]));
+  for (const { events } of refused) expect(Number(at(events[0], "error.metadata.held_usd"))).toBeGreaterThan(19);
+  expect(replies.length - refused.length).toBeGreaterThan(20);
+  const rows = await settledRows(scene.gateway);
+  expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(20_000_000_000n);
+  expect(await uncollected()).toBe(0n);
+});
+
+test("a background response with nothing left is refused before it is queued", async () => {
+  scene = await start(0n);
+  const response = await scene.gateway.post("/responses", { model: "acme/large", input: "Hello", background: true });
+  expect(response.status).toBe(402);
+  expect(await response.json()).toMatchObject({ error: { code: "insufficient_balance" } });
+  const stored = await scene.gateway.app.storage.database.withTables<{ stored_responses: { id: string } }>()
+    .selectFrom("stored_responses").select("id").execute();
+  expect([stored, scene.gateway.app.ledger.openHoldCount]).toEqual([[], 0]);
+});
