@@ -40,8 +40,10 @@ interface Asked extends ChatReply {
 async function ask(fields: Record<string, unknown> = {}, secret = testLlmKey): Promise<Asked> {
   const response = await scene.gateway.post("/chat/completions", chatRequest(fields), { headers: { authorization: `Bearer ${secret}` } });
   const { headers } = response;
-  const told = { traceId: headers.get("x-service-trace-id"), cap: headers.get("x-service-output-cap"), retryAfter: headers.get("retry-after") };
-  return { ...await readReply(response), ...told };
+  return {
+    ...await readReply(response), traceId: headers.get("x-service-trace-id"),
+    cap: headers.get("x-service-output-cap"), retryAfter: headers.get("retry-after"),
+  };
 }
 
 const uncollected = async (): Promise<bigint> =>
@@ -135,18 +137,19 @@ const dear = {
 /** A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows. */
 const talking = (tokens: number) => (request: RecordedRequest): Script => {
   const said = Math.min(tokens, Number.isNaN(capIn(request)) ? tokens : capIn(request));
-  const chunk = (choice: object, more: object = {}) =>
-    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, ...choice }], ...more })}\n\n`;
-  const piece = chunk({ delta: { content: "four".repeat(100) }, finish_reason: null });
-  const rest = said % 100 === 0 ? "" : chunk({ delta: { content: "four".repeat(said % 100) }, finish_reason: null });
+  const chunk = (choice: object, more: object = {}): object =>
+    ({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, ...choice }], ...more });
+  const piece = (count: number): string =>
+    (count === 0 ? "" : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`);
   const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
   return [
-    head(), body(piece.repeat(Math.floor(said / 100)) + rest),
-    sse(JSON.parse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage }).slice(6)) as object), sse("[DONE]"), { kind: "end" },
+    head(), body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
+    sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })), sse("[DONE]"), { kind: "end" },
   ];
 };
 
-const finishOf = ({ events }: ChatReply): unknown => events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
+const finishOf = ({ events }: ChatReply): unknown =>
+  events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
 
 describe("an agent that always asks for 128,000 tokens", () => {
   test("is served with 5 USD left on a model of 75 USD a million, ten at once", async () => {
