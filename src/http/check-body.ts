@@ -15,13 +15,17 @@ export function unknownName(name: string, { known, kind }: { known: readonly str
   return `is not a ${kind} of this request; it takes ${known.join(", ")}.`;
 }
 
+/** Whether fields that a schema does not name are refused in front of it. */
+export const isStrictObject = (schema: ZodType | undefined): schema is z.ZodObject =>
+  schema instanceof z.ZodObject && schema.def.error === undefined
+  && (schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever);
+
 /**
  * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt field would else be left
  * out in silence, or shown as another one that is missing. Schemas that say themselves what becomes of other fields are left to it.
  */
 export function refuseUnknownFields(schema: ZodType, value: Readonly<Record<string, unknown>>): void {
-  if (!(schema instanceof z.ZodObject) || schema.def.error !== undefined) return;
-  if (schema.def.catchall !== undefined && !(schema.def.catchall instanceof z.ZodNever)) return;
+  if (!isStrictObject(schema)) return;
   const known = Object.keys(schema.shape);
   const name = Object.keys(value).find((field) => !known.includes(field));
   if (name === undefined) return;

@@ -80,6 +80,8 @@ export interface Endpoint<Dependencies, Body = unknown> {
   response?: ZodType;
   /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
   otherResponseTypes?: readonly ("text/csv" | "text/event-stream" | "text/html")[];
+  /** One event of the stream, where `otherResponseTypes` names one. */
+  streamEvents?: ZodType;
   /** What is answered with 202 where the work goes on. */
   accepted?: ZodType;
   /** Renders errors in the dialect that this endpoint's clients speak. */

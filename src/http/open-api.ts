@@ -2,40 +2,73 @@ import { z, type ZodType } from "zod";
 import { brand } from "../platform/lib/brand.ts";
 import { errorCatalog } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { errorComponents, errorResponses, headerComponents, idempotencyParameter, refusingOthers, successHeaders } from "./open-api-answers.ts";
 
 type Json = Record<string, unknown>;
 
-function jsonSchema(schema: ZodType | undefined, io: "input" | "output"): Json {
-  if (schema === undefined) return {};
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
-  return rest;
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A schema with the references of its own definitions as those of the document's components. */
+function withComponentReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withComponentReferences);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "$ref" && typeof inner === "string"
+    ? inner.replace("#/$defs/", "#/components/schemas/") : withComponentReferences(inner)]));
+}
+
+/** Collects the named schemas of a document, each once; those of requests and answers are kept apart where they differ. */
+class Schemas {
+  readonly named: Record<string, unknown> = {};
+
+  /** The JSON schema of a zod schema; a reference where it has a name (`meta({ id })`). */
+  of(schema: ZodType | undefined, io: "input" | "output"): Json {
+    if (schema === undefined) return {};
+    const wrapped = z.toJSONSchema(z.object({ wrapped: schema }), { io, unrepresentable: "any" });
+    for (const [name, definition] of Object.entries(wrapped.$defs ?? {})) this.named[name] ??= this.definition(definition);
+    const { id: _, ...found } = Object(withComponentReferences(wrapped.properties?.["wrapped"])) as Json;
+    return found;
+  }
+
+  private definition(definition: unknown): unknown {
+    const rewritten = withComponentReferences(definition);
+    if (!isObject(rewritten)) return rewritten;
+    const { id: _, $schema: __, ...rest } = rewritten;
+    return rest;
+  }
 }
 
 const openApiPath = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
-function parameters(endpoint: Endpoint<never>): Json[] {
+function parameters(endpoint: Endpoint<never>, schemas: Schemas): Json[] {
   const inPath = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name, in: "path", required: true, schema: { type: "string" },
   }));
-  return [...inPath, ...membersOf(endpoint.query, "query"), ...membersOf(endpoint.headers, "header")];
+  return [
+    ...inPath, ...membersOf(schemas.of(endpoint.query, "input"), "query"), ...membersOf(schemas.of(endpoint.headers, "input"), "header"),
+    ...(endpoint.idempotent ? [idempotencyParameter] : []),
+  ];
 }
 
-function membersOf(from: ZodType | undefined, place: "query" | "header"): Json[] {
-  const { properties = {}, required = [] } = jsonSchema(from, "input") as { properties?: Record<string, Json>; required?: string[] };
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: place, required: required.includes(name), schema }));
+function membersOf({ properties = {}, required = [] }: { properties?: unknown; required?: unknown }, place: "query" | "header"): Json[] {
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.entries(Object(properties) as Record<string, Json>).map(([name, { description, ...schema }]) => ({
+    name, in: place, required: needed.includes(name), ...(description === undefined ? {} : { description }), schema,
+  }));
 }
 
 /** An answer that is no error. */
 function successResponse(
-  { answerHeaders, otherResponseTypes = [] }: Endpoint<never>, { description, schema }: { description: string; schema: ZodType | undefined },
+  endpoint: Endpoint<never>, { description, schema, schemas }: { description: string; schema: ZodType | undefined; schemas: Schemas },
 ): Json {
-  const headers = Object.entries(answerHeaders ?? {}).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
+  const { otherResponseTypes = [], streamEvents } = endpoint;
+  const otherSchema = (type: string): Json =>
+    (type === "text/event-stream" && streamEvents !== undefined ? schemas.of(streamEvents, "output") : { type: "string" });
   return {
     description,
-    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Json }),
+    headers: successHeaders(endpoint),
     ...(schema === undefined && otherResponseTypes.length === 0 ? {} : { content: {
-      ...(schema === undefined ? {} : { "application/json": { schema: jsonSchema(schema, "output") } }),
-      ...Object.fromEntries(otherResponseTypes.map((type) => [type, { schema: { type: "string" } }])),
+      ...(schema === undefined ? {} : { "application/json": { schema: schemas.of(schema, "output") } }),
+      ...Object.fromEntries(otherResponseTypes.map((type) => [type, { schema: otherSchema(type) }])),
     } }),
   };
 }
@@ -49,17 +82,15 @@ function security({ access }: Endpoint<never>): Json[] {
   return needed;
 }
 
-const errorResponse = { description: "Refused or failed; `error.code` says why.", content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } } };
-
 /** A body in each form that it is taken in. */
-const bodyContent = ({ rawBodyType, formBody }: Endpoint<never>, body: ZodType): Json => ({
-  [rawBodyType ?? "application/json"]: { schema: jsonSchema(body, "input") },
-  ...(formBody === undefined ? {} : { "multipart/form-data": { schema: jsonSchema(formBody, "input") } }),
+const bodyContent = (endpoint: Endpoint<never>, { body, schemas }: { body: ZodType; schemas: Schemas }): Json => ({
+  [endpoint.rawBodyType ?? "application/json"]: { schema: refusingOthers(endpoint, schemas.of(body, "input")) },
+  ...(endpoint.formBody === undefined ? {} : { "multipart/form-data": { schema: schemas.of(endpoint.formBody, "input") } }),
 });
 
-function operation(endpoint: Endpoint<never>): Json {
+function operation(endpoint: Endpoint<never>, schemas: Schemas): Json {
   const body = endpoint.rawBody ?? endpoint.body;
-  const given = parameters(endpoint);
+  const given = parameters(endpoint, schemas);
   return {
     operationId: `${endpoint.method.toLowerCase()}${openApiPath(endpoint.path).replace(/[^a-zA-Z0-9]+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: endpoint.summary,
@@ -69,13 +100,13 @@ function operation(endpoint: Endpoint<never>): Json {
     security: security(endpoint),
     ...(endpoint.access.managementScope === undefined ? {} : { "x-required-scope": endpoint.access.managementScope }),
     ...(given.length === 0 ? {} : { parameters: given }),
-    ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, body) } }),
+    ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, { body, schemas }) } }),
     responses: {
-      200: successResponse(endpoint, { description: "Success.", schema: endpoint.response }),
+      200: successResponse(endpoint, { description: "Success.", schema: endpoint.response, schemas }),
       ...(endpoint.accepted === undefined ? {} : {
-        202: successResponse(endpoint, { description: "Under way.", schema: endpoint.accepted }),
+        202: successResponse(endpoint, { description: "Under way.", schema: endpoint.accepted, schemas }),
       }),
-      default: errorResponse,
+      ...errorResponses(endpoint),
     },
   };
 }
@@ -101,18 +132,22 @@ const errorSchema: Json = {
 /** The OpenAPI 3.1 document of an endpoint table. */
 export function openApiDocument(endpoints: readonly Endpoint<never>[], { version, publicUrl }: { version: string; publicUrl: string }): Json {
   const paths: Record<string, Json> = {};
+  const schemas = new Schemas();
   for (const endpoint of endpoints) {
     const path = openApiPath(endpoint.base === "api" ? endpoint.path : endpoint.path);
     const item = (paths[path] ??= endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
-    item[endpoint.method.toLowerCase()] = operation(endpoint);
+    item[endpoint.method.toLowerCase()] = operation(endpoint, schemas);
   }
   return {
     openapi: "3.1.0",
     info: { title: `${brand.productName} API`, version, description: "One API in front of many model providers." },
     servers: [{ url: `${publicUrl}/api/v1` }, { url: `${publicUrl}/v1` }],
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: { Error: errorSchema },
+      schemas: { Error: errorSchema, ...schemas.named },
+      responses: errorComponents,
+      headers: headerComponents,
       securitySchemes: {
         llmKey: { type: "http", scheme: "bearer", description: `LLM key (prefix ${brand.llmKeyFamilyPrefix}).` },
         session: { type: "apiKey", in: "cookie", name: brand.sessionCookie, description: "Session of somebody who signed in." },

@@ -14,7 +14,7 @@ const entrySchema = z.object({
   actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
   address: z.string(), action: z.string(), target: z.string().nullable(), fields: z.array(z.string()),
   outcome: z.enum(["done", "refused", "unknown"]), status: z.number().nullable(),
-});
+}).meta({ id: "AuditEntry" });
 
 /** A change whose outcome nobody wrote down may have happened: its gateway ended meanwhile, or it is under way. */
 const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>

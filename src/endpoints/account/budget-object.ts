@@ -10,7 +10,7 @@ export const budgetSchema = z.object({
   period: z.enum(budgetPeriods), limit: z.number(), thresholds: z.array(z.int()), emails: z.array(z.string()),
   webhook_url: z.string().nullable(), spent: z.number(), period_start: z.string(), period_end: z.string(), created_at: z.string(),
   updated_at: z.string().nullable(),
-});
+}).meta({ id: "Budget" });
 
 /** The record of a budget with what was spent of it. */
 export const budgetObject = (budget: Budget, { span, spentNano }: { span: Span; spentNano: bigint }): z.infer<typeof budgetSchema> => ({
@@ -29,7 +29,7 @@ export const alertSchema = z.object({
     attempts: z.int(), next_attempt_at: z.string().nullable(), last_status: z.int().nullable(), last_error: z.string().nullable(),
     ended_at: z.string().nullable(),
   })),
-});
+}).meta({ id: "BudgetAlert" });
 
 /** The record of an alert. */
 export const alertObject = (

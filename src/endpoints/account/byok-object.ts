@@ -15,7 +15,7 @@ export const providerKeyObjectSchema = z.object({
     paused: z.boolean(), pause_reason: z.enum(["credential", "owner"]).nullable(),
   }).nullable(),
   created_at: z.string(), updated_at: z.string().nullable(), last_used_at: z.string().nullable(),
-});
+}).meta({ id: "ProviderKey" });
 
 /** The public record of a provider key. */
 export function providerKeyObject(

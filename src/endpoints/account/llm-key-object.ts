@@ -19,7 +19,7 @@ export const llmKeyObjectSchema = z.object({
   creator_user_id: z.string(), last_used_at: z.string().nullable(),
   allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(), tpm: z.number().nullable(),
   parent_key_id: z.string().optional().describe("The key that made this one, where one did."),
-});
+}).meta({ id: "LlmKey" });
 
 /** What a key has used and may use, beside its record. */
 export interface KeyUsage {

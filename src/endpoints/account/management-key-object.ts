@@ -8,7 +8,7 @@ export const managementKeyObjectSchema = z.object({
   scopes: z.array(z.string()), label: z.string(), created_at: z.string(), expires_at: z.string().nullable(),
   last_used_at: z.string().nullable(), status: z.enum(["active", "expired", "revoked"]),
   revoked_at: z.string().nullable(), revocation_reason: z.string().nullable(),
-});
+}).meta({ id: "ManagementKey" });
 
 /** The record of a key, without its secret and its hash. */
 export function managementKeyObject(

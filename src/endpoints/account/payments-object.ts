@@ -23,7 +23,7 @@ export const quoteSchema = z.object({ object: z.literal("top_up_quote"), ...quot
 export const topUpSchema = z.object({
   id: z.string(), object: z.literal("top_up"), ...quoteFields, kind: z.enum(["checkout", "automatic"]),
   status: z.enum(["open", "paid", "failed", "expired"]), failure: z.string().nullable(), created_at: z.string(), created_by: z.string(),
-});
+}).meta({ id: "TopUp" });
 
 /** A workspace's automatic top-ups. */
 export const automaticSchema = z.object({
@@ -31,12 +31,12 @@ export const automaticSchema = z.object({
   stopped_reason: z.string().nullable(), stopped_at: z.string().nullable(), threshold: z.number().nullable(),
   amount: z.number().nullable(), fee: z.number().nullable(), total: z.number().nullable(), monthly_limit: z.number().nullable(),
   charged_this_month: z.number(), card: z.string().nullable(), consented_at: z.string().nullable(), consented_by: z.string().nullable(),
-});
+}).meta({ id: "AutomaticTopUps" });
 
 /** An invoice or a credit note. */
 export const documentSchema = z.object({
   id: z.string(), object: z.enum(["invoice", "credit_note"]), top_up_id: z.string(), issued_at: z.string(), ...quoteFields,
-});
+}).meta({ id: "Invoice" });
 
 const quoteObject = ({ creditCents, feeCents, chargeCents }: Quote) =>
   ({ amount: usdFromCents(creditCents), fee: usdFromCents(feeCents), total: usdFromCents(chargeCents), currency: "usd" as const });

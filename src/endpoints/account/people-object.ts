@@ -13,7 +13,7 @@ const roleField = z.enum(roles);
 export const userObjectSchema = z.object({
   id: z.string(), object: z.literal("user"), name: z.string(), email: z.string(), email_verified: z.boolean(),
   operator: z.boolean(),
-});
+}).meta({ id: "User" });
 
 /** The record of a user. */
 export const userObject = ({ id, name, email, emailVerified, operator }: Person): z.infer<typeof userObjectSchema> =>
@@ -23,7 +23,7 @@ export const userObject = ({ id, name, email, emailVerified, operator }: Person)
 export const workspaceObjectSchema = z.object({
   id: z.string(), object: z.literal("workspace"), name: z.string(), plan: z.enum(planIds), role: roleField,
   organization_id: z.string().nullable(), created_at: z.string(),
-});
+}).meta({ id: "Workspace" });
 
 /** The record of a workspace for somebody with this role. */
 export const workspaceObject = (workspace: Workspace, role: Organization["role"]): z.infer<typeof workspaceObjectSchema> => ({
@@ -35,7 +35,7 @@ export const workspaceObject = (workspace: Workspace, role: Organization["role"]
 export const currentSessionSchema = z.object({
   object: z.literal("session"), id: z.string(), expires_at: z.string(), user: userObjectSchema, workspace: workspaceObjectSchema,
   scopes: z.array(z.string()),
-});
+}).meta({ id: "CurrentSession" });
 
 /** The record of the session of a request. */
 export const currentSession = ({ session, user, workspace, role, scopes }: SessionCaller): z.infer<typeof currentSessionSchema> => ({
@@ -47,7 +47,7 @@ export const currentSession = ({ session, user, workspace, role, scopes }: Sessi
 export const sessionObjectSchema = z.object({
   id: z.string(), object: z.literal("session"), created_at: z.string(), updated_at: z.string(), expires_at: z.string(),
   address: z.string().nullable(), user_agent: z.string().nullable(), current: z.boolean(),
-});
+}).meta({ id: "Session" });
 
 /** The record of a session, told from the one that asks. */
 export const sessionObject = (record: SessionRecord, currentId: string): z.infer<typeof sessionObjectSchema> => ({
@@ -58,7 +58,7 @@ export const sessionObject = (record: SessionRecord, currentId: string): z.infer
 /** The public record of an organisation, as somebody in it sees it. */
 export const organizationObjectSchema = z.object({
   id: z.string(), object: z.literal("organization"), name: z.string(), workspace_id: z.string(), role: roleField, created_at: z.string(),
-});
+}).meta({ id: "Organization" });
 
 /** The record of an organisation. */
 export const organizationObject = (organization: Organization): z.infer<typeof organizationObjectSchema> => ({
@@ -70,7 +70,7 @@ export const organizationObject = (organization: Organization): z.infer<typeof o
 export const memberObjectSchema = z.object({
   object: z.literal("organization_member"), user_id: z.string(), name: z.string(), email: z.string(), role: roleField,
   joined_at: z.string(),
-});
+}).meta({ id: "Member" });
 
 /** The record of a member. */
 export const memberObject = (member: Member): z.infer<typeof memberObjectSchema> => ({
@@ -82,7 +82,7 @@ export const memberObject = (member: Member): z.infer<typeof memberObjectSchema>
 export const invitationObjectSchema = z.object({
   id: z.string(), object: z.literal("invitation"), email: z.string(), role: roleField, inviter_user_id: z.string(),
   created_at: z.string(), expires_at: z.string(),
-});
+}).meta({ id: "Invitation" });
 
 /** The record of an invitation. */
 export const invitationObject = (invitation: Invitation): z.infer<typeof invitationObjectSchema> => ({

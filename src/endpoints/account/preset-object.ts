@@ -6,7 +6,7 @@ import { presetConfigSchema } from "./preset-config.ts";
 export const presetObjectSchema = z.object({
   id: z.string(), object: z.literal("preset"), slug: z.string(), name: z.string(), description: z.string().nullable(),
   config: presetConfigSchema, created_at: z.string(), updated_at: z.string(),
-});
+}).meta({ id: "Preset" });
 
 /** The public record of a preset. */
 export const presetObject = (preset: Preset) => ({

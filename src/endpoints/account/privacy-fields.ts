@@ -5,7 +5,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { plainText } from "./account-fields.ts";
 
 /** The public form of what a workspace or a key demands of providers. */
-export const privacySchema = z.object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) });
+export const privacySchema = z.object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) }).meta({ id: "PrivacySettings" });
 
 /** Changes to it; what is left out stays as it is. */
 export const privacyChangesSchema = z.strictObject({

@@ -24,7 +24,7 @@ const credentialSchema = z.object({
   expires_at: z.string().nullable(), last_used_at: z.string().nullable(), scopes: z.array(z.string()).nullable(),
   allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(),
   privacy: privacySchema.nullable(), findings: z.array(z.enum(findings)),
-});
+}).meta({ id: "Credential" });
 
 type CredentialObject = z.infer<typeof credentialSchema>;
 

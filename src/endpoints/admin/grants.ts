@@ -18,7 +18,7 @@ const amountMaxUsd = 1_000_000;
 const grantSchema = z.object({
   id: z.string(), object: z.literal("credit_grant"), workspace_id: z.string(), amount: z.number(), bucket: z.enum(["monthly", "topup"]),
   kind: z.enum(["plan", "admin", "referral"]), description: z.string().nullable(), granted_at: z.string(), granted_by: z.string(),
-});
+}).meta({ id: "CreditGrant" });
 
 const newGrantSchema = z.strictObject({
   workspace_id: plainText(100).min(1).optional().describe("The workspace that is given credits."),

@@ -10,7 +10,7 @@ export const adminUserSchema = z.object({
   id: z.string(), object: z.literal("user"), name: z.string(), email: z.string(), operator: z.boolean(), blocked: z.boolean(),
   blocked_at: z.string().nullable(), created_at: z.string(), last_signed_in_at: z.string().nullable(),
   workspace_id: z.string().nullable(),
-});
+}).meta({ id: "AdminUser" });
 
 /** The record of a user. */
 export const adminUser = (user: UserRecord): z.infer<typeof adminUserSchema> => ({

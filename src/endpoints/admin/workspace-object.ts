@@ -10,7 +10,7 @@ export const adminWorkspaceSchema = z.object({
   id: z.string(), object: z.literal("workspace"), name: z.string(), plan: z.enum(planIds), blocked: z.boolean(),
   owner_user_id: z.string().nullable(), organization_id: z.string().nullable(), created_at: z.string(),
   balance: z.number(), monthly_balance: z.number(), topup_balance: z.number(), used: z.number(),
-});
+}).meta({ id: "AdminWorkspace" });
 
 /** The record of a workspace with its balances. */
 export async function adminWorkspace(

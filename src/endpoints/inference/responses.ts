@@ -16,6 +16,7 @@ import { streamResponse, wholeResponse, wholeText } from "./answer-call.ts";
 import { queueResponse } from "./queue-response.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 import { responsesReader, withConversation } from "./responses-reader.ts";
+import { responseEventSchema } from "./stream-events.ts";
 
 /** Whose response an answer is. */
 const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): ResponseOrigin =>
@@ -56,6 +57,7 @@ export const responses = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: responsesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  streamEvents: responseEventSchema,
   response: z.looseObject({
     id: z.string(), object: z.literal("response"), created_at: z.int(), model: z.string(), status: z.string(),
     output: z.array(z.looseObject({ type: z.string() })), output_text: z.string(),

@@ -18,7 +18,7 @@ export const storedResponseSchema = z.looseObject({
   usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int(), cost: z.number() }).nullable(),
   error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
   incomplete_details: z.looseObject({ reason: z.string() }).nullable(),
-});
+}).meta({ id: "StoredResponse" });
 
 /** What an id that the caller's workspace does not have is answered with, whoever else may have it. */
 export const responseNotFound = (id: string): GatewayError => new GatewayError("not_found", `Response with id '${id}' not found.`);

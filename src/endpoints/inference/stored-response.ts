@@ -15,6 +15,7 @@ import {
 import { pickHeaders } from "./read-call.ts";
 import { withoutMetadataEvent } from "./without-metadata-event.ts";
 import { withPings } from "./with-pings.ts";
+import { responseEventSchema } from "./stream-events.ts";
 
 const shared = {
   base: "api" as const,
@@ -41,6 +42,7 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
     + "those after `starting_after`, then those that come.",
   query: retrieveQuerySchema,
   otherResponseTypes: ["text/event-stream"],
+  streamEvents: responseEventSchema,
   response: storedResponseSchema,
   async handle(context, deps) {
     const query = checkBody(retrieveQuerySchema, Object.fromEntries(context.query));

@@ -39,3 +39,43 @@ test.each(pages)("%s is the page that the document promises", async (path) => {
   const type = (await fetch(gateway.origin + path)).headers.get("content-type")?.split(";")[0];
   expect(Object.keys(responses[200].content ?? {})).toEqual([String(type)]);
 });
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function referencesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(referencesIn);
+  if (!isObject(value)) return [];
+  const own = typeof value["$ref"] === "string" ? [value["$ref"]] : [];
+  return [...own, ...Object.values(value).flatMap(referencesIn)];
+}
+
+const atPointer = (document: unknown, reference: string): unknown =>
+  reference.slice(2).split("/").reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
+
+test("every reference leads somewhere, and records have names", async () => {
+  const document: unknown = await (await gateway.get("/openapi.json")).json();
+  const references = [...new Set(referencesIn(document))];
+  expect(references.filter((reference) => atPointer(document, reference) === undefined)).toEqual([]);
+  const named = ["Error", "LlmKey", "ManagementKey", "ProviderKey", "Budget", "Preset", "CreditGrant", "StoredResponse"];
+  expect(named.filter((name) => !isObject(atPointer(document, `#/components/schemas/${name}`)))).toEqual([]);
+  expect(references).toContain("#/components/schemas/LlmKey");
+});
+
+test("streams have typed events, errors their statuses, answers their headers, and idempotent requests their key", async () => {
+  const document: unknown = await (await gateway.get("/openapi.json")).json();
+  const at = (path: string): unknown =>
+    path.split("|").reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
+  const streams = [
+    ["/chat/completions|post", "ChatCompletionChunk"], ["/messages|post", "MessageStreamEvent"], ["/responses|post", "ResponseStreamEvent"],
+    ["/responses/{id}|get", "ResponseStreamEvent"],
+  ];
+  for (const [path, name] of streams) {
+    expect(at(`paths|${path}|responses|200|content|text/event-stream|schema`)).toEqual({ $ref: `#/components/schemas/${name}` });
+  }
+  expect(Object.keys(Object(at("paths|/chat/completions|post|responses")))).toEqual(
+    ["200", "400", "401", "402", "403", "404", "408", "413", "429", "500", "502", "503", "504", "default"],
+  );
+  expect(Object.keys(Object(at("paths|/chat/completions|post|responses|200|headers")))).toContain("Server-Timing");
+  expect(at("paths|/keys|post|parameters")).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header" })]);
+  expect(at("paths|/keys|post|requestBody|content|application/json|schema|additionalProperties")).toBe(false);
+});
