@@ -10,14 +10,11 @@ import { asPattern } from "./endpoint-paths.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { RequestHeaders } from "./http-request.ts";
 
-/** The credential that a request carries, from `Authorization: Bearer` or, failing that, `x-api-key`. */
-export function presentedSecret(headers: RequestHeaders): string | undefined {
+/** The secrets that a request carries in `Authorization: Bearer` and `x-api-key`; an authorization of another kind is an empty one. */
+function presentedSecrets(headers: RequestHeaders): string[] {
   const authorization = headers.get("authorization");
-  if (authorization !== null) {
-    const match = /^bearer +(\S+) *$/i.exec(authorization);
-    return match?.[1] ?? "";
-  }
-  return headers.get("x-api-key") ?? undefined;
+  const bearer = authorization === null ? null : /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "";
+  return [bearer, headers.get("x-api-key")].filter((secret) => secret !== null);
 }
 
 const invalidKey = (): GatewayError =>
@@ -106,13 +103,15 @@ export function authenticate(options: {
 }): Caller {
   const { access } = options.endpoint;
   if (access.open) return options.context.anonymousCaller();
-  const secret = presentedSecret(options.headers);
-  if (secret === undefined) {
+  const secrets = presentedSecrets(options.headers);
+  if (secrets.length === 0) {
     if (access.anonymous) return options.context.anonymousCaller();
     throw missingKey(options.headers, access);
   }
-  const credential = options.directory.find(secret);
-  if (credential === undefined || !isLive(credential, options.nowMs)) throw invalidKey();
+  // Anthropic's clients may send a key of their own in one header and ours in the other: the one that is good counts.
+  const credential = secrets.map((secret) => options.directory.find(secret))
+    .find((found) => found !== undefined && isLive(found, options.nowMs));
+  if (credential === undefined) throw invalidKey();
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
   if (credential.kind === "llm-key" && connection !== undefined) return connectedCaller(credential, connection, access);
   assertAccepted(credential, access);

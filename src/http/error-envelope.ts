@@ -7,7 +7,7 @@ export type ErrorEncoder = (error: GatewayError, context: { traceId: string }) =
  * The contract's envelope, which OpenAI's clients read as well: `code` is the stable slug,
  * `metadata.type` the category and `metadata.fault` who refused: client, gateway or upstream.
  */
-export const encodeContractError: ErrorEncoder = (error) => {
+export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
   const { type } = errorCatalog[error.code];
   return {
     error: {
@@ -15,7 +15,7 @@ export const encodeContractError: ErrorEncoder = (error) => {
       message: error.message,
       type,
       param: error.param ?? null,
-      metadata: { type, fault: error.fault, ...error.metadata },
+      metadata: { type, fault: error.fault, ...(traceId === "" ? {} : { trace_id: traceId }), ...error.metadata },
     },
   };
 };
@@ -25,7 +25,7 @@ const rateWindowSeconds = 60;
 
 /** Headers that tell a client what to do next. */
 export function errorHeaders(error: GatewayError): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...error.headers };
   // What the gateway has already retried elsewhere, a client's own retry would only multiply.
   if (!error.retry || error.code === "upstream_exhausted") headers["x-should-retry"] = "false";
   const retryAfterSeconds = error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);

@@ -1,5 +1,6 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
+import { present } from "./catalog/present.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Interpretation, UpstreamHabits, WholeAnswer } from "./interpret/interpretation.ts";
@@ -7,6 +8,7 @@ import { looksLikeEvents } from "./interpret/mismatched-answer.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import {
   classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure,
+  type UpstreamError,
 } from "./upstream/classify-failure.ts";
 import type { ExchangeTie } from "./upstream/lifeline.ts";
 import type { TargetSigning, UpstreamResponse } from "./upstream/upstream-client.ts";
@@ -70,24 +72,41 @@ async function readFailure(response: UpstreamResponse, { meantStatus }: Upstream
     response.abort();
     return "";
   });
-  const { message, upstreamCode } = errorDetails(text);
   const status = meantStatus?.(response.status, text) ?? response.status;
-  return classifyStatus({ status, message, upstreamCode, retryAfter: response.headers["retry-after"] });
+  return classifyStatus({ status, ...errorDetails(text), retryAfter: response.headers["retry-after"] });
 }
 
-/** Message and code of an error body in any of the known envelopes; HTML and the like has neither. */
-export function errorDetails(text: string): { message: string | null; upstreamCode: string | null } {
+/** What an error body in any of the known envelopes says; HTML and the like says nothing. */
+export interface ErrorDetails {
+  message: string | null;
+  upstreamCode: string | null;
+  upstreamError: UpstreamError | null;
+}
+
+/** Reads an error body. */
+export function errorDetails(text: string): ErrorDetails {
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    return { message: null, upstreamCode: null };
+    return { message: null, upstreamCode: null, upstreamError: null };
   }
   const outer = (Array.isArray(body) ? body[0] : body) as { error?: unknown; message?: unknown; detail?: unknown } | null;
   const inner = outer?.error;
-  const details = (typeof inner === "object" && inner !== null ? inner : outer ?? {}) as { message?: unknown; code?: unknown };
-  const message = [details.message, inner, outer?.detail].find((value): value is string => typeof value === "string");
-  return { message: message ?? null, upstreamCode: typeof details.code === "string" ? details.code : null };
+  const details = (typeof inner === "object" && inner !== null ? inner : outer ?? {}) as Record<string, unknown>;
+  const message = [details["message"], inner, outer?.detail].find((value): value is string => typeof value === "string");
+  const { code } = details;
+  return { message: message ?? null, upstreamCode: typeof code === "string" ? code : null, upstreamError: upstreamErrorOf(details) };
+}
+
+/** Characters that are kept of a member of a provider's error. */
+const memberCharactersMax = 200;
+
+/** The members of a provider's error that its clients act on; Google names the kind `status`. */
+function upstreamErrorOf({ code, type, status, param }: Record<string, unknown>): UpstreamError | null {
+  const text = (value: unknown): string | undefined => (typeof value === "string" ? value.slice(0, memberCharactersMax) : undefined);
+  const error = present({ code: typeof code === "number" ? code : text(code), type: text(type) ?? text(status), param: text(param) });
+  return Object.keys(error).length === 0 ? null : error;
 }
 
 /** Reads a whole answer and judges whether it is one that the client can use; at once where all of it is here already. */

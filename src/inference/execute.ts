@@ -5,6 +5,7 @@ import { askInPieces } from "./ask-in-pieces.ts";
 import { totalInputTokens, totalOutputTokens } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { fallbackOf, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
+import { failedHeaders } from "./failed-headers.ts";
 import { errorOfAttempts } from "./failure-error.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { asEventStream } from "./interpret/as-event-stream.ts";
@@ -43,7 +44,7 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
       if (!mayGoOn(execution)) break;
     }
     const [unsayable] = execution.unsayable;
-    throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfAttempts(execution.failed, execution.heldBack);
+    throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfExecution(execution);
   } catch (error) {
     reportFailure(execution, error);
     // A whole answer has settled its hold by then and a stream settles it later; what is left was never charged.
@@ -68,6 +69,11 @@ const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boole
 
 /** The window of a candidate in tokens; 0 where the catalog does not know it. */
 const windowOf = ({ route, model }: Candidate): number => route.contextLength || model.contextLength;
+
+function errorOfExecution(execution: Execution): GatewayError {
+  const { failed, heldBack, call: { body } } = execution;
+  return errorOfAttempts(failed, { heldBack, body, headers: failedHeaders(execution, failed.map(({ record }) => record)) });
+}
 
 /** A candidate that can be asked, and how. */
 interface Ready extends Told {

@@ -52,22 +52,44 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
 const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
   errorCatalog[code].retry && failover && code !== "upstream_exhausted" && reason !== "credential_error";
 
+/** What an error is told with beside its attempts. */
+export interface FailureContext {
+  /** Who was not asked. */
+  heldBack?: readonly LeftOut[];
+  /** The client's body, whose fields a provider may name. */
+  body?: Readonly<Record<string, unknown>>;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The field of the client's that a provider complains of; undefined where the client sent none of that name. */
+function paramOf({ upstreamError, failover }: AttemptFailure, body: FailureContext["body"]): string | undefined {
+  const param = upstreamError?.param;
+  if (typeof param !== "string" || failover || body === undefined) return undefined;
+  return Object.hasOwn(body, param.split(/[.[]/, 1)[0] ?? "") ? param : undefined;
+}
+
 /** What the caller is told when the last attempt has failed: who refused, with which words, every attempt, and who was not asked. */
-export function errorOfAttempts(attempts: readonly FailedAttempt[], heldBack: readonly LeftOut[] = []): GatewayError {
+export function errorOfAttempts(
+  attempts: readonly FailedAttempt[], { heldBack = [], body, headers = {} }: FailureContext = {},
+): GatewayError {
   const last = attempts.at(-1);
   const code = commonCode(attempts);
   if (last === undefined) return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
   const { failure, record } = last;
   const message = keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
   const reason = failure.upstreamMessage ?? failure.observation;
+  const param = paramOf(failure, body);
   return new GatewayError(code, reason === null ? `${message}.` : `${message}: ${reason}`, {
     fault: "upstream",
+    headers,
+    ...(param === undefined ? {} : { param }),
     retry: mayRetry(code, failure),
     ...(failure.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failure.retryAfterSeconds }),
     metadata: {
       upstream_backend: record.provider,
       ...(failure.upstreamStatus === null ? {} : { upstream_status: failure.upstreamStatus }),
       ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
+      ...(failure.upstreamError === null ? {} : { upstream_error: failure.upstreamError }),
       ...(attempts.length > 1 ? { upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
         backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
         message: judged.upstreamMessage ?? judged.observation, duration_ms: attempt.durationMs,

@@ -35,7 +35,7 @@ export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
 export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]): AttemptFailure {
   const refusal = refusalOf(failure);
   const isPooled = source === "pool";
-  const words = isPooled && verdictOf(failure) !== undefined ? { upstreamMessage: null, upstreamCode: null } : {};
+  const words = isPooled && verdictOf(failure) !== undefined ? { upstreamMessage: null, upstreamCode: null, upstreamError: null } : {};
   if (refusal === undefined) return { ...failure, ...words, outage: false };
   const { retryAfterSeconds: _, ...rest } = failure;
   const code = refusal === "credential" ? "upstream_401" : isPooled ? "upstream_error" : "upstream_402";

@@ -6,13 +6,10 @@ const secretLengthMin = 8;
 
 /** The failure without the platform's credential: some providers repeat the key that they refuse, and callers read their words. */
 export function withoutCredential(failure: AttemptFailure, { apiKey }: Provider): AttemptFailure {
-  const { upstreamMessage } = failure;
-  if (
-    apiKey === undefined ||
-    apiKey.length < secretLengthMin ||
-    upstreamMessage === null ||
-    !upstreamMessage.includes(apiKey)
-  )
-    return failure;
-  return { ...failure, upstreamMessage: upstreamMessage.replaceAll(apiKey, "[credential]") };
+  if (apiKey === undefined || apiKey.length < secretLengthMin) return failure;
+  const { upstreamMessage, upstreamError } = failure;
+  const tells = upstreamError !== null && JSON.stringify(upstreamError).includes(JSON.stringify(apiKey).slice(1, -1));
+  if (!tells && upstreamMessage?.includes(apiKey) !== true) return failure;
+  const message = upstreamMessage?.replaceAll(apiKey, "[credential]") ?? null;
+  return { ...failure, upstreamMessage: message, upstreamError: tells ? null : upstreamError };
 }

@@ -1,6 +1,7 @@
 import type { Loss } from "../../inference/canonical/loss.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import type { Served } from "../../inference/execution.ts";
+import { headerText } from "../../inference/failed-headers.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { serverTimingText, timingsOf } from "../../inference/server-timing.ts";
 import type { Settled } from "../../inference/settle.ts";
@@ -21,9 +22,6 @@ const names = {
   sessionMoved: lowerBrandHeader("Session-Moved"),
   outputCap: lowerBrandHeader("Output-Cap"),
 };
-
-/** A name as a header can carry it (RFC 9110, 5.5): what is not printable ASCII is percent-encoded. */
-const headerText = (name: string): string => name.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent);
 
 /** Headers that are the same for every answer of a model on a route. */
 const routeHeaders = new WeakMap<UpstreamRoute, Record<string, string>>();

@@ -20,7 +20,16 @@ export interface AttemptFailure {
   observation: string | null;
   /** The provider's own error code, such as `context_length_exceeded`. */
   upstreamCode: string | null;
+  /** Further members of the provider's own error; null where it sent none. */
+  upstreamError: UpstreamError | null;
   retryAfterSeconds?: number;
+}
+
+/** A provider's own error beside its message; absent members were not sent. */
+export interface UpstreamError {
+  code?: string | number;
+  type?: string;
+  param?: string;
 }
 
 type Judgement = Pick<AttemptFailure, "code" | "reason" | "failover" | "outage">;
@@ -60,6 +69,7 @@ export function classifyStatus(answer: {
   status: number;
   message: string | null;
   upstreamCode: string | null;
+  upstreamError?: UpstreamError | null;
   retryAfter: string | undefined;
 }): AttemptFailure {
   const { status } = answer;
@@ -73,6 +83,7 @@ export function classifyStatus(answer: {
     upstreamMessage: answer.message,
     observation: null,
     upstreamCode: answer.upstreamCode,
+    upstreamError: answer.upstreamError ?? null,
     ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0 ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) } : {}),
   };
 }
@@ -88,7 +99,10 @@ export function classifyTransport(failure: UpstreamFailure, status: number | nul
     : timeout
       ? judge("upstream_timeout", "timeout", elsewhere)
       : judge("bad_gateway", "upstream_error", elsewhere);
-  return { ...judgement, upstreamStatus: status, upstreamMessage: null, observation: faultTexts[failure.fault], upstreamCode: null };
+  return {
+    ...judgement, upstreamStatus: status, upstreamMessage: null, observation: faultTexts[failure.fault],
+    upstreamCode: null, upstreamError: null,
+  };
 }
 
 /** What callers are told of a transport fault; the system's own words may name hosts, so they stay in the log. */
@@ -109,13 +123,13 @@ const faultTexts: Record<TransportFault, string> = {
 /** An answer that ended without content. */
 export const emptyAnswer = (status: number): AttemptFailure => ({
   ...judge("empty_stream", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: null, observation: null, upstreamCode: null,
+  upstreamStatus: status, upstreamMessage: null, observation: null, upstreamCode: null, upstreamError: null,
 });
 
 /** An answer that could not be understood. */
 export const malformedAnswer = (status: number, observation: string): AttemptFailure => ({
   ...judge("bad_gateway", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: null, observation, upstreamCode: null,
+  upstreamStatus: status, upstreamMessage: null, observation, upstreamCode: null, upstreamError: null,
 });
 
 /** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */

@@ -92,6 +92,8 @@ export interface GatewayErrorOptions {
   fault?: ErrorFacts["fault"];
   /** Whether a retry may help, where the catalogue is too coarse. */
   retry?: boolean;
+  /** Headers of the answer, such as who was asked in vain. */
+  headers?: Readonly<Record<string, string>>;
   /** Private text for the log; never sent. */
   detail?: string;
   cause?: unknown;
@@ -103,6 +105,7 @@ export class GatewayError extends Error {
   readonly param: string | undefined;
   readonly metadata: Record<string, unknown>;
   readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
   readonly detail: string | undefined;
   readonly fault: ErrorFacts["fault"];
   readonly retry: boolean;
@@ -114,6 +117,7 @@ export class GatewayError extends Error {
     this.param = options.param;
     this.metadata = options.metadata ?? {};
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? {};
     this.detail = options.detail;
     this.fault = options.fault ?? errorCatalog[code].fault;
     this.retry = options.retry ?? errorCatalog[code].retry;
