@@ -43,11 +43,13 @@ test.each([
   for (const text of expected) expect(output).toContain(text);
 });
 
-test.skipIf(Bun.which("curl") === null)("chat.sh runs as it stands", async () => {
+const curlMissing = Bun.which("curl") === null ? " (missing: curl)" : "";
+
+test.skipIf(Bun.which("curl") === null)(`chat.sh runs as it stands${curlMissing}`, async () => {
   expect(JSON.parse(await outputOf(["bash", "chat.sh"]))).toMatchObject({ object: "chat.completion", usage: { cost: 0 } });
 });
 
-test.skipIf(Bun.which("curl") === null)("decisions.sh runs as it stands", async () => {
+test.skipIf(Bun.which("curl") === null)(`decisions.sh runs as it stands${curlMissing}`, async () => {
   expect(JSON.parse(await outputOf(["sh", "decisions.sh"]))).toMatchObject({
     answers: { refund: { type: "noul" }, team: { choice: "billing" }, anger: { legend: { 0: "calm" } } }, usage: { cost: 0 },
   });

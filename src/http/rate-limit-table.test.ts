@@ -216,4 +216,4 @@ describe.each(rateWindowEngines)("on %s", (_, newLimits) => {
   });
 });
 
-if (!hasRedis) test.skip("the same on Valkey, since neither valkey-server nor redis-server is installed", () => undefined);
+if (!hasRedis) test.skip("the same on Valkey (missing: redis-server or valkey-server)", () => undefined);

@@ -10,6 +10,9 @@ const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
 /** Whether this machine can run one; without it the tests that need it are skipped. */
 export const hasRedis = program !== null;
 
+/** What the titles of such tests end with where they are skipped; `scripts/run-tests.mjs` counts the reasons. */
+export const redisMissing = hasRedis ? "" : " (missing: redis-server or valkey-server)";
+
 /** A Valkey or Redis of one's own on loopback, that keeps nothing on disk. */
 export interface RedisServer {
   /** URL of its first database. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { freshRedis, hasRedis } from "../../../test/support/redis.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { claimMs, SharedClaims } from "./shared-claims.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import { SharedState } from "./shared-state.ts";
 
-describe.skipIf(!hasRedis)("claims of two gateways (on Valkey)", () => {
+describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, () => {
   let shared: SharedState;
   beforeAll(async () => {
     shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });

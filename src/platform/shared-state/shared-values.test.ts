@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { freshRedis, hasRedis } from "../../../test/support/redis.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedState } from "./shared-state.ts";
 import { SharedValues } from "./shared-values.ts";
 
-describe.skipIf(!hasRedis)("values that gateways share (on Valkey)", () => {
+describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing}`, () => {
   const opened: SharedState[] = [];
   let shared: SharedState;
   beforeEach(async () => {

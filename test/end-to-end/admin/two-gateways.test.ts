@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/lib/brand.ts";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
-import { hasRedis } from "../../support/redis.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { manage } from "../nodes/support/manage.ts";
 import { startNodes, type Nodes } from "../nodes/support/nodes.ts";
@@ -10,7 +10,7 @@ import { until } from "../nodes/support/until.ts";
 /** A change is in force everywhere within a second; the tests' machine has more to do. */
 const patienceMs = 5_000;
 
-describe.skipIf(!hasRedis)("an operator at one of two gateways", () => {
+describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, () => {
   let nodes: Nodes;
   let here: GatewayProcess;
   let there: GatewayProcess;

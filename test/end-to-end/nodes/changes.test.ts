@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
-import { hasRedis } from "../../support/redis.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { at, textAt } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
@@ -14,7 +14,7 @@ const promisedMs = 1_000;
 /** The tests' machine has more to do. */
 const patienceMs = 5 * promisedMs;
 
-describe.skipIf(!hasRedis)("changes at one of two gateways", () => {
+describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () => {
   let nodes: Nodes;
   let here: GatewayProcess;
   let there: GatewayProcess;

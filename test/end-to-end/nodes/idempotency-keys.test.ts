@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
 import { endProcesses } from "../../support/process.ts";
-import { hasRedis } from "../../support/redis.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 
-describe.skipIf(!hasRedis)("an idempotency key at two gateways", () => {
+describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endProcesses } from "../../support/process.ts";
-import { hasRedis } from "../../support/redis.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, textAt } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
@@ -12,7 +12,7 @@ import { until } from "./support/until.ts";
 const usage = { prompt_tokens: 0, completion_tokens: 1_000_000, total_tokens: 1_000_000 };
 const patienceMs = 20_000;
 
-describe.skipIf(!hasRedis)("an own provider key with a quota, used through two gateways", () => {
+describe.skipIf(!hasRedis)(`an own provider key with a quota, used through two gateways${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes();

@@ -8,7 +8,7 @@ import { SharedValues } from "../../../src/platform/shared-state/shared-values.t
 import { FakeClock } from "../../support/fake-clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
-import { freshRedis, hasRedis, startRedis } from "../../support/redis.ts";
+import { freshRedis, hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
 import { silentLogger } from "../../support/silent-logger.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
@@ -87,7 +87,7 @@ test("a server that is late or away holds nobody up: each gateway goes by what i
   }
 });
 
-describe.skipIf(!hasRedis)("two gateways on one Postgres", () => {
+describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => {
   let upstreams: FaultUpstream[];
   let gateways: [TestGateway, TestGateway];
   let redis: Awaited<ReturnType<typeof startRedis>>;

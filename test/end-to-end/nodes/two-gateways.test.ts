@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
-import { hasRedis } from "../../support/redis.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { getJson, postChat } from "../process/support/ask.ts";
 import { createKey, give } from "./support/manage.ts";
@@ -38,7 +38,7 @@ async function serveAllAtOnce({ upstream, gateways }: Nodes, { secret, expected 
 }
 
 /** @see https://github.com/BerriAI/litellm/issues/40291 a window for each process */
-describe.skipIf(!hasRedis)("two gateways on one Postgres and one Valkey", () => {
+describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMissing}`, () => {
   let nodes: Nodes;
   let gateways: Nodes["gateways"];
   beforeAll(async () => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedis)("two gateways on one Postgres and one Valkey", () => 
 
 });
 
-describe.skipIf(!hasRedis)("two gateways on one balance", () => {
+describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes({ credits: (10 * costNano / 1e9).toFixed(9) });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
-import { hasRedis, startRedis, type RedisServer } from "../../support/redis.ts";
+import { hasRedis, redisMissing, startRedis, type RedisServer } from "../../support/redis.ts";
 import { signed, webhookSecret } from "../../support/stripe/paying-gateway.ts";
 import { StripeWorld, type StripeEvent } from "../../support/stripe/stripe-world.ts";
 import { at } from "../api/at.ts";
@@ -16,7 +16,7 @@ async function deliver({ url }: GatewayProcess, event: StripeEvent): Promise<unk
   return at(await response.json(), "outcome");
 }
 
-describe.skipIf(!hasRedis)("two gateways on one Postgres and one Valkey", () => {
+describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMissing}`, () => {
   const world = new StripeWorld(() => Date.now());
   let redis: RedisServer;
   let databaseUrl: string;

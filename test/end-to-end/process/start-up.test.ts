@@ -60,7 +60,7 @@ describe("a start", () => {
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
   });
 
-  test.skipIf(!hasCurl)("prints a command that answers as it stands, and later with the key in the shell", async () => {
+  test.skipIf(!hasCurl)(`prints a command that answers as it stands, and later with the key in the shell${hasCurl ? "" : " (missing: curl)"}`, async () => {
     expect(at(first.answer, "choices.0.message.content")).toBeString();
     const later = await pasteCurlLine(second, { SWITCHYARD_KEY: first.secret });
     expect(at(later, "choices.0.message.content")).toBeString();

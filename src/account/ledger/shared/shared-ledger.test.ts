@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { CreditModel } from "../../../../test/support/credit-model.ts";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { LedgerProcess, openLedgerDatabase, type CommitFate } from "../../../../test/support/ledger-process.ts";
-import { freshRedis, hasRedis } from "../../../../test/support/redis.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
 import { silentLogger } from "../../../../test/support/silent-logger.ts";
 import { SharedState } from "../../../platform/shared-state/shared-state.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
@@ -42,7 +42,7 @@ class Pair {
   }
 }
 
-describe.skipIf(!hasRedis)("several processes on one balance (on Valkey and Postgres)", () => {
+describe.skipIf(!hasRedis)(`several processes on one balance (on Valkey and Postgres)${redisMissing}`, () => {
   let storage: Storage<LedgerTables>;
   let shared: SharedState;
   beforeAll(async () => {
