@@ -60,7 +60,8 @@ describe("a start", () => {
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
   });
 
-  test.skipIf(!hasCurl)(`prints a command that answers as it stands, and later with the key in the shell${hasCurl ? "" : " (missing: curl)"}`, async () => {
+  const printed = "prints a command that answers as it stands, and later with the key in the shell";
+  test.skipIf(!hasCurl)(hasCurl ? printed : `${printed} (missing: curl)`, async () => {
     expect(at(first.answer, "choices.0.message.content")).toBeString();
     const later = await pasteCurlLine(second, { SWITCHYARD_KEY: first.secret });
     expect(at(later, "choices.0.message.content")).toBeString();
