@@ -151,7 +151,7 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
       webhookNetworks: options.webhookNetworks ?? [],
     }),
     idempotentAnswers: openIdempotentAnswers(database.withTables(), { vault: byok.providerKeyVault, hasher, clock }),
-    security: await openSecurity({ database: database.withTables(), commits, clock }),
+    security: await openSecurity({ database: database.withTables(), commits, clock, encryptionKey: options.encryptionKey }),
     ...presets,
     ...byok,
   };

@@ -4,6 +4,7 @@ import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../account/
 import type { AccountTables } from "../account/open-account.ts";
 import { paymentInserts } from "../account/payments/payment-rows.ts";
 import type { PaymentTables } from "../account/payments/payment-tables.ts";
+import { auditChainInsert } from "../account/security/audit-chain.ts";
 import { auditInsert, auditOutcomeInsert } from "../account/security/audit-log.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { ConsentTables } from "../consent/consent-tables.ts";
@@ -28,7 +29,8 @@ export type AppTables =
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {
-  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, generationInsert, ...storedResponseInserts, ...paymentInserts],
+  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, auditChainInsert, generationInsert, ...storedResponseInserts,
+    ...paymentInserts],
   adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
 };
 

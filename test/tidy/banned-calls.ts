@@ -14,7 +14,10 @@ interface Ban {
   instead: string;
 }
 
-const main = { "src/main.ts": "reads the environment and writes to the terminal for everybody" };
+const main = {
+  "src/main.ts": "reads the environment and writes to the terminal for everybody",
+  "src/doctor.ts": "a program of its own, that does the same",
+};
 const clock = { "src/platform/lib/clock.ts": "is the clock" };
 
 const bans: readonly Ban[] = [

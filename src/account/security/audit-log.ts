@@ -58,10 +58,10 @@ export const auditOutcomeInsert: InsertStatement = {
  * change can stand that the log does not know, and what a crash cut off is told as such.
  */
 export class AuditLog {
-  private readonly commits: CommitQueue;
+  private readonly commits: Pick<CommitQueue, "commit">;
   private readonly clock: Clock;
 
-  constructor(options: { commits: CommitQueue; clock: Clock }) {
+  constructor(options: { commits: Pick<CommitQueue, "commit">; clock: Clock }) {
     this.commits = options.commits;
     this.clock = options.clock;
   }

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { AuditChain, type AuditChainTables } from "./audit-chain.ts";
 import { AuditLog } from "./audit-log.ts";
 import { AuditStore, type AuditTables } from "./audit-store.ts";
 import { IpAllowlist, type AllowedRange } from "./ip-allowlist.ts";
@@ -11,7 +12,7 @@ import { PrivacyEditor } from "./privacy-editor.ts";
 import { PrivacyStore, type PrivacyTables } from "./privacy-store.ts";
 
 /** Everything that the security routes keep in the database. */
-export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables;
+export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;
 
 /** What the security routes and the guard of all routes work with. */
 export interface Security {
@@ -25,7 +26,9 @@ export interface Security {
 
 /** Builds it and fills its memory from the database. */
 export async function openSecurity(
-  { database, commits, clock }: { database: Kysely<SecurityTables>; commits: CommitQueue; clock: Clock },
+  { database, commits, clock, encryptionKey }: {
+    database: Kysely<SecurityTables>; commits: CommitQueue; clock: Clock; encryptionKey: Uint8Array;
+  },
 ): Promise<Security> {
   const stores = { list: new IpAllowlistStore(database.withTables()), privacy: new PrivacyStore(database.withTables()) };
   const allowlist = new IpAllowlist();
@@ -41,7 +44,7 @@ export async function openSecurity(
     allowlistEditor: new IpAllowlistEditor({ store: stores.list, allowlist, clock }),
     privacy,
     privacyEditor: new PrivacyEditor({ store: stores.privacy, directory: privacy, clock }),
-    auditLog: new AuditLog({ commits, clock }),
+    auditLog: new AuditLog({ commits: new AuditChain({ commits, encryptionKey, database: database.withTables() }), clock }),
     auditStore: new AuditStore(database.withTables()),
   };
 }
