@@ -29,7 +29,7 @@ import { createTracing } from "./platform/telemetry/tracing.ts";
 
 type Settings = Configuration<ConfiguredProvider>;
 
-const catalogSources = ({ providers, routers, catalog: { factsPath } }: Settings): CatalogSources => ({ providers, routers, factsPath });
+const catalogSources = ({ providers, routers, catalog }: Settings): CatalogSources => ({ providers, routers, ...catalog });
 
 /** The secrets key where one is set, else the encryption key; what either of them has wrapped before is wrapped anew. */
 function masterSecretsOf({ secretsKey, previousSecretsKey }: Settings, encryptionKey: Uint8Array): MasterSecrets {

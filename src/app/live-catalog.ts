@@ -3,7 +3,7 @@ import { buildCatalog, buildProviders, type CatalogOptions } from "../inference/
 import { readBundledFacts, readFacts } from "../inference/catalog/bundled-facts.ts";
 import { compareCatalogs, type CatalogChange } from "../inference/catalog/catalog-change.ts";
 import type { CatalogFacts } from "../inference/catalog/catalog-facts.ts";
-import type { ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
+import type { ConfiguredPricing, ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { hasPlatformCredential } from "../inference/catalog/reachability.ts";
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
@@ -19,6 +19,8 @@ export interface CatalogSources {
   routers?: ConfiguredRouters;
   /** A facts file in place of the one that ships with the project. */
   factsPath?: string | undefined;
+  /** The price of models that no catalog knows; undefined refuses them. */
+  unknownModelPricing?: ConfiguredPricing | undefined;
 }
 
 /**
@@ -57,10 +59,12 @@ export class LiveCatalog {
     await this.simulator?.stop();
   }
 
-  private build({ providers, routers, factsPath }: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
+  private build(sources: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
+    const { providers, routers, factsPath, unknownModelPricing } = sources;
     const { environment, sandbox, clock } = this.options;
     const options: CatalogOptions = {
       environment, configuredProviders: providers, configuredRouters: routers ?? {}, nowMs: clock.nowMs(), facts: factsOf(factsPath),
+      unknownModelPricing,
       ...(previous !== undefined && { previous }),
     };
     const isSimulated = sandbox === "auto" ? !hasPlatformCredential({ providers: buildProviders(options) }) : sandbox;

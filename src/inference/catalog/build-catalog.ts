@@ -4,11 +4,13 @@ import { readBundledFacts } from "./bundled-facts.ts";
 import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
 import { configureModel } from "./configured-model.ts";
 import { configureProvider } from "./configure-provider.ts";
-import type { ConfiguredProvider } from "./configured-provider.ts";
+import type { ConfiguredPricing, ConfiguredProvider } from "./configured-provider.ts";
 import { factModel, type FactContext } from "./fact-model.ts";
 import { knownProvider } from "./known-provider.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { factPriceReader } from "./price-rows.ts";
+import { UnknownModels } from "./unknown-models.ts";
+import { vendorNames } from "./vendor-names.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
 
 /** What a catalog is built from. */
@@ -24,6 +26,8 @@ export interface CatalogOptions {
   nowMs: number;
   /** The catalog that this one is to replace. */
   previous?: CatalogSnapshot;
+  /** The price of models that no catalog knows and that go to their makers; absent refuses them. */
+  unknownModelPricing?: ConfiguredPricing | undefined;
   /** Default: the facts that ship with the project. */
   facts?: CatalogFacts;
 }
@@ -47,7 +51,8 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
     version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
-    aliases,
+    aliases: new Map([...aliases, ...vendorNames(models, aliases)]),
+    ...(options.unknownModelPricing && { unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }) }),
   };
 }
 

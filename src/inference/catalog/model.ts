@@ -129,4 +129,6 @@ export interface CatalogSnapshot {
   providers: ReadonlyMap<string, Provider>;
   /** Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids. */
   aliases?: ReadonlyMap<string, string>;
+  /** What ids stand for that the catalog does not know; absent where they are refused. */
+  unknown?: { find(id: string): CatalogModel | undefined };
 }

@@ -1,4 +1,5 @@
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
+import { otherSpellings } from "../catalog/vendor-names.ts";
 import { routerId } from "../catalog/router-models.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { splitShortcuts } from "./split-shortcuts.ts";
@@ -14,13 +15,25 @@ export interface ResolvedModel {
   isRouter: boolean;
 }
 
-/** A model by its id or one of its other names, whatever the case; undefined when there is none. */
+/**
+ * A model by its id or one of its other names, whatever the case: the vendor's own name for it, with or without the
+ * owner and a date. Undefined when there is none.
+ */
 export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
   const exact = catalog.models.get(id);
   if (exact !== undefined) return exact;
   const lower = id.toLowerCase();
-  return catalog.models.get(lower) ?? catalog.models.get(catalog.aliases?.get(lower) ?? "");
+  const named = byName(catalog, lower);
+  if (named !== undefined) return named;
+  for (const other of otherSpellings(lower)) {
+    const found = byName(catalog, other);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
+
+const byName = ({ models, aliases }: CatalogSnapshot, id: string): CatalogModel | undefined =>
+  models.get(id) ?? models.get(aliases?.get(id) ?? "");
 
 /**
  * Finds a model by id, with or without suffix shortcuts (rule 6 of the provider object). Throws
@@ -30,7 +43,7 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
   const exact = findModel(catalog, id);
   if (exact !== undefined) return live({ model: exact, isRouter: exact.router !== undefined });
   const { base, sort, minContext } = splitShortcuts(id);
-  const model = (base === id ? undefined : findModel(catalog, base)) ?? freeRouter(catalog, base);
+  const model = (base === id ? undefined : findModel(catalog, base)) ?? freeRouter(catalog, base) ?? unknown(catalog, base);
   if (model === undefined || (minContext !== undefined && model.router === undefined)) throw unknownModel(catalog, { id, base });
   return live({
     model,
@@ -58,6 +71,10 @@ function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | unde
   const auto = findModel(catalog, base.slice(0, -freeEnding.length));
   return auto?.router?.name === "auto" ? findModel(catalog, routerId("free")) : undefined;
 }
+
+/** What passes through to its maker; the free copy of a model is never passed to one that costs something. */
+const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefined =>
+  (base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base));
 
 function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
   const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;

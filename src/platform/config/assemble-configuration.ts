@@ -52,7 +52,10 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     disconnect: file.disconnect ?? "abort",
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
-    catalog: { factsPath: file.catalog?.facts === undefined ? undefined : resolve(workingDirectory, file.catalog.facts) },
+    catalog: {
+      factsPath: file.catalog?.facts === undefined ? undefined : resolve(workingDirectory, file.catalog.facts),
+      unknownModelPricing: file.catalog?.unknown_models === "pass_through" ? file.catalog.unknown_model_pricing : undefined,
+    },
     ocr: { model: file.ocr?.model },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({ members, quality: quality ?? [] })),
     plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour, monthly_credits }) => ({

@@ -46,8 +46,15 @@ export interface Configuration<Provider> {
   readonly providers: readonly Provider[];
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   readonly sandbox: { readonly enabled: boolean | "auto" };
-  /** Absolute path of a facts file; undefined means the one that ships with the project. */
-  readonly catalog: { readonly factsPath: string | undefined };
+  readonly catalog: {
+    /** Absolute path of a facts file; undefined means the one that ships with the project. */
+    readonly factsPath: string | undefined;
+    /** USD per million tokens of models that no catalog knows, which then go to their makers; undefined refuses them. */
+    readonly unknownModelPricing: {
+      readonly prompt: string | number; readonly completion: string | number; readonly cache_read?: string | number | undefined;
+      readonly cache_write?: string | number | undefined; readonly request?: string | number | undefined;
+    } | undefined;
+  };
   /** The model that reads pages of files; undefined means the converter of this process. */
   readonly ocr: { readonly model: string | undefined };
   /** Pools of the first-party routing presets, by preset id. */

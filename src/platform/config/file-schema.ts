@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { brand } from "../lib/brand.ts";
+import { picoPerTokenFromUsdPerMillion } from "../lib/money.ts";
 import { planIds } from "./configuration.ts";
 import { certificateFileSchema } from "./certificate-file.ts";
 import { booleanFromText, numberFromText } from "./from-text.ts";
@@ -77,6 +78,22 @@ const authSchema = z.strictObject({
   }),
 }).partial();
 
+/** USD per million tokens; `request` in USD per request. */
+const priceUsd = z.union([z.string(), z.number()]).refine(
+  (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n, 'expected a number of USD per million tokens, such as "15"',
+);
+
+const catalogSchema = z.strictObject({
+  facts: name,
+  unknown_models: z.enum(["refuse", "pass_through"]),
+  unknown_model_pricing: z.strictObject({
+    prompt: priceUsd, completion: priceUsd, cache_read: priceUsd.optional(), cache_write: priceUsd.optional(), request: priceUsd.optional(),
+  }),
+}).partial().refine(
+  ({ unknown_models: mode, unknown_model_pricing: pricing }) => mode !== "pass_through" || pricing !== undefined,
+  { path: ["unknown_models"], message: "needs unknown_model_pricing beside it" },
+);
+
 /** The schema of switchyard.yaml; providers are checked by the schema of those who use them, and named files start at a directory. */
 export const createFileSchema = <Provider extends z.ZodType>(provider: Provider, directory: string) => z.strictObject({
   server: serverSchema,
@@ -88,7 +105,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider,
   providers: z.array(provider),
   sandbox: z.strictObject({ enabled: z.preprocess(booleanFromText, z.union([z.literal("auto"), z.boolean()])) }).partial(),
   tls: z.strictObject({ ca_files: z.array(certificateFileSchema(directory)) }).partial(),
-  catalog: z.strictObject({ facts: name }).partial(),
+  catalog: catalogSchema,
   ocr: z.strictObject({ model: modelId }).partial(),
   routers: z.partialRecord(z.enum(routerIds), routerSchema),
   plans: z.partialRecord(z.enum(planIds), planSchema),

@@ -1,0 +1,74 @@
+import { expect, test } from "bun:test";
+import { findModel, resolveModel } from "../routing/resolve-models.ts";
+import { buildCatalog } from "./build-catalog.ts";
+import { configuredProviderSchema } from "./configured-provider.ts";
+
+const pricing = { prompt: "10", completion: "50" };
+const decide = configuredProviderSchema.parse({
+  id: "judge", base_url: "http://127.0.0.1:1/v1", dialect: { decisions: "decisions" }, api_key: "k",
+  models: [{ id: "judge/verdict-1:free", upstream_model: "Verdict-One", surface: "decisions" }],
+});
+const ids = [["acme/twin", "other/twin"], ["acme/only"]].map((models, index) => configuredProviderSchema.parse({
+  id: `own-${index}`, base_url: "http://127.0.0.1:1/v1", dialect: "openai-chat", api_key: "k",
+  models: models.map((id) => ({ id, pricing })),
+}));
+const options = { environment: { ANTHROPIC_API_KEY: "k" }, configuredProviders: [decide, ...ids], nowMs: 0 };
+const catalog = buildCatalog(options);
+
+/** Ids as vendors' clients send them, Claude Code's default ones among them, and what the catalog has them as. */
+test.each([
+  ["claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
+  ["claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5-20250929"],
+  ["claude-haiku-4-5-20251001", "anthropic/claude-haiku-4-5-20251001"],
+  ["claude-opus-4-1-20250805", "anthropic/claude-opus-4-1-20250805"],
+  ["claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"],
+  ["claude-sonnet-4-6-20270101", "anthropic/claude-sonnet-4-6"],
+  ["anthropic/claude-sonnet-4-6-20270101", "anthropic/claude-sonnet-4-6"],
+  ["claude-sonnet-4.5", "anthropic/claude-sonnet-4-5"],
+  ["claude-opus-4-0", "anthropic/claude-opus-4"],
+  ["claude-3-7-sonnet-latest", "anthropic/claude-3-7-sonnet-20250219"],
+  ["claude-3-opus", "anthropic/claude-3-opus-20240229"],
+  ["claude-sonnet-4-5@20250929", "anthropic/claude-sonnet-4-5"],
+  ["CLAUDE-Sonnet-4-5", "anthropic/claude-sonnet-4-5"],
+  ["gpt-5.5", "openai/gpt-5.5"],
+  ["gpt-5.5-2026-04-23", "openai/gpt-5.5"],
+  ["openai/gpt-5-2025-08-07", "openai/gpt-5"],
+  ["gpt-5-chat-latest", "openai/gpt-5-chat"],
+  ["gpt-4o-2024-08-06", "openai/gpt-4o-2024-08-06"],
+  ["text-embedding-3-small", "openai/text-embedding-3-small"],
+  ["gemini-2.5-flash", "google/gemini-2.5-flash"],
+  ["models/gemini-2.5-flash", "google/gemini-2.5-flash"],
+  ["only", "acme/only"],
+  ["judge/verdict-1", "judge/verdict-1:free"],
+  ["verdict-1", "judge/verdict-1:free"],
+  ["verdict-one", "judge/verdict-1:free"],
+  ["Verdict-One", "judge/verdict-1:free"],
+])("%s is %s", (id, expected) => {
+  expect(resolveModel(catalog, id).model.id).toBe(expected);
+});
+
+test("a suffix behind a vendor's own name counts as behind any other", () => {
+  const expected = { model: { id: "anthropic/claude-sonnet-4-5" }, sort: "throughput" };
+  expect(resolveModel(catalog, "claude-sonnet-4-5:nitro")).toMatchObject(expected);
+});
+
+test.each([
+  "twin", "claude-nothing-9", "anthropic/claude-nothing-9", "models/", "-20250101", "nothing", "gpt-5.5:free",
+])("%s is refused", (id) => {
+  expect(findModel(catalog, id)).toBeUndefined();
+  expect(() => resolveModel(catalog, id)).toThrow(expect.objectContaining({ code: "model_unavailable", param: "model" }));
+});
+
+test("unknown ids of a maker go to its own provider, at the operator's price, where the operator says so", () => {
+  const open = buildCatalog({ ...options, unknownModelPricing: pricing });
+  const { model } = resolveModel(open, "Claude-Opus-5-5");
+  expect(model).toMatchObject({ id: "anthropic/claude-opus-5-5", surface: "chat", routes: [{ provider: { id: "anthropic" } }] });
+  expect(model.routes[0]?.price?.base).toMatchObject({ inputTokens: 10_000_000n, outputTokens: 50_000_000n });
+  expect(resolveModel(open, "openai/gpt-9").model.routes[0]).toMatchObject({ upstreamModel: "gpt-9", provider: { id: "openai" } });
+  expect(resolveModel(open, "gpt-9:floor")).toMatchObject({ model: { id: "openai/gpt-9" }, sort: "price" });
+  expect(resolveModel(open, "claude-opus-5-5").model).toBe(resolveModel(open, "claude-opus-5-5").model);
+  expect(resolveModel(open, "claude-sonnet-4-5").model.routes.length).toBeGreaterThan(0);
+  for (const id of ["nobody/nothing", "nothing", "gpt-9:free"]) {
+    expect(() => resolveModel(open, id)).toThrow(expect.objectContaining({ code: "model_unavailable" }));
+  }
+});

@@ -1,0 +1,81 @@
+import { ownerOf } from "./fact-model.ts";
+import { makerAliases, makerOfName } from "./makers.ts";
+import type { CatalogModel } from "./model.ts";
+import { makersName } from "./model-names.ts";
+
+/** The end of an id that names a version by its date, or the newest one. */
+const versionEnding = /[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|default)$/;
+
+const freeEnding = /:free$/;
+
+const withoutOwner = (id: string): string => id.slice(id.indexOf("/") + 1);
+
+/** Names that a catalog's models have beside their ids, to the ids; a name that two models could mean is left out. */
+export function vendorNames(models: ReadonlyMap<string, CatalogModel>, aliases: ReadonlyMap<string, string>): Map<string, string> {
+  const names = new Map<string, string>();
+  const addAll = (pairs: Iterable<readonly [name: string, id: string]>): void => {
+    const meanings = new Map<string, string | undefined>();
+    for (const [name, id] of pairs) {
+      if (models.has(name) || aliases.has(name) || names.has(name)) continue;
+      meanings.set(name, meanings.has(name) && meanings.get(name) !== id ? preferred(name, [meanings.get(name), id]) : id);
+    }
+    for (const [name, id] of meanings) if (id !== undefined) names.set(name, id);
+  };
+  // What is surer comes first: an id without its owner, then the newest of dated ids, then what the wire calls a model.
+  const owned = [...models.values()].filter(({ router }) => router === undefined);
+  addAll([...owned.map(({ id }) => [id, id] as const), ...aliases].map(([name, id]) => [withoutOwner(name), id]));
+  addAll(newestVersions(models));
+  addAll([...models.values()].filter(({ surface }) => surface === "decisions").flatMap(decisionNames));
+  return names;
+}
+
+/** Of models with the same name the one whose maker the name tells; undefined where it tells none of them. */
+const preferred = (name: string, ids: readonly (string | undefined)[]): string | undefined =>
+  ids.find((id) => id !== undefined && ownerOf(id) === makerOfName(name));
+
+/** The undated names of models of which the catalog has dated versions alone, with and without their owner. */
+function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[string, string]> {
+  const newest = new Map<string, string>();
+  for (const id of models.keys()) {
+    const undated = id.replace(versionEnding, "");
+    if (undated !== id && id > (newest.get(undated) ?? "")) newest.set(undated, id);
+  }
+  for (const [undated, id] of newest) yield* [[undated, id], [withoutOwner(undated), id]] satisfies [string, string][];
+}
+
+/** Decision models go by their wire names and by their ids without `:free`, since decisions cost nothing anyway. */
+function decisionNames({ id, routes }: CatalogModel): [string, string][] {
+  const names = [id, withoutOwner(id), ...routes.map(({ upstreamModel }) => upstreamModel.toLowerCase())];
+  return names.flatMap((name): [string, string][] => [[name, id], [name.replace(freeEnding, ""), id]]);
+}
+
+/** An id as a vendor writes it, read: who made the model, what the maker calls it, and what the id says after the owner. */
+export interface VendorId {
+  maker: string;
+  /** `maker/name` in the catalog's spelling. */
+  catalogId: string;
+  /** The name as it was written, for the vendor's own wire. */
+  wireName: string;
+}
+
+/** Reads an id with or without its owner; undefined where nothing tells who made the model. */
+export function readVendorId(id: string): VendorId | undefined {
+  // Google's clients write `models/` before each name.
+  const plain = id.replace(/^models\//, "");
+  const slash = plain.indexOf("/");
+  const wireName = plain.slice(slash + 1);
+  const owner = slash < 0 ? makerOfName(wireName) : plain.slice(0, slash);
+  if (owner === undefined || wireName === "") return undefined;
+  const maker = makerAliases[owner] ?? owner;
+  return { maker, catalogId: `${maker}/${makersName(maker, wireName)}`, wireName };
+}
+
+/** The ids under which a catalog may know what a lower-case id means, the surest first; the id itself is not among them. */
+export function* otherSpellings(id: string): Generator<string> {
+  const undated = id.replace(versionEnding, "");
+  for (const name of undated === id ? [id] : [id, undated]) {
+    if (name !== id) yield name;
+    const read = readVendorId(name);
+    if (read !== undefined) yield* [read.wireName, read.catalogId];
+  }
+}
