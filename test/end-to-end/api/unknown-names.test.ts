@@ -30,7 +30,7 @@ describe("unknown fields of bodies", () => {
     ["POST", "/presets", { slug: "s", name: "n", configuration: {} }, "configuration", "it takes slug, name, description, config."],
     ["PATCH", "/presets/typo", { nam: "n" }, "nam", "did you mean name?"],
     ["POST", "/auth/byok", { provider_id: "openai", apikey: "x" }, "apikey", "did you mean api_key?"],
-    ["POST", "/auth/byok", { provider_id: "p", api_key: "sk-12345678", quota: { limit: 1, rest: "a" } }, "quota.rest", "mean reset?"],
+    ["POST", "/auth/byok", { provider_id: "p", api_key: "sk-123456789", quota: { limit: 1, rest: "a" } }, "quota.rest", "mean reset?"],
     ["POST", "/admin/grants", { workspace_id: "w", ammount: 1 }, "ammount", "did you mean amount?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { limitt: 1 }, "limitt", "did you mean limit?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { hash: "f" }, "hash", "cannot be changed"],
