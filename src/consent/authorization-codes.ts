@@ -56,9 +56,17 @@ export type CodeOutcome =
 type Row = ConsentTables["authorization_codes"];
 
 const fromRow = (row: Row): AuthorizationCode => ({
-  purpose: row.purpose as CodePurpose, clientId: row.client_id, clientName: row.client_name, callbackUrl: row.callback_url,
-  challenge: row.code_challenge, method: row.code_challenge_method as ChallengeMethod, userId: row.user_id,
-  workspaceId: row.workspace_id, parentKeyId: row.parent_key_id, terms: termsOf(row.terms), resource: row.resource,
+  purpose: row.purpose as CodePurpose,
+  clientId: row.client_id,
+  clientName: row.client_name,
+  callbackUrl: row.callback_url,
+  challenge: row.code_challenge,
+  method: row.code_challenge_method as ChallengeMethod,
+  userId: row.user_id,
+  workspaceId: row.workspace_id,
+  parentKeyId: row.parent_key_id,
+  terms: termsOf(row.terms),
+  resource: row.resource,
 });
 
 /** Authorization codes, kept as keyed hashes and consumed once. */
@@ -76,21 +84,40 @@ export class AuthorizationCodes {
   /** Makes a code; undefined where its key or person has too many under way. The plain code exists in this answer alone. */
   async issue(wanted: AuthorizationCode): Promise<{ code: string; createdAtMs: number } | undefined> {
     const nowMs = this.clock.nowMs();
-    if (await this.openCount(wanted, nowMs) >= openCodesMax) return undefined;
+    if ((await this.openCount(wanted, nowMs)) >= openCodesMax) return undefined;
     const code = randomBase62(codeLength);
-    await this.database.insertInto("authorization_codes").values({
-      code_hash: this.hasher.hash(code), purpose: wanted.purpose, client_id: wanted.clientId, client_name: wanted.clientName,
-      callback_url: wanted.callbackUrl, code_challenge: wanted.challenge, code_challenge_method: wanted.method, user_id: wanted.userId,
-      workspace_id: wanted.workspaceId, parent_key_id: wanted.parentKeyId, terms: termsText(wanted.terms), resource: wanted.resource,
-      created_at_ms: nowMs, expires_at_ms: nowMs + codeLifetimeMs, used_at_ms: null, made_key_id: null,
-    }).execute();
+    await this.database
+      .insertInto("authorization_codes")
+      .values({
+        code_hash: this.hasher.hash(code),
+        purpose: wanted.purpose,
+        client_id: wanted.clientId,
+        client_name: wanted.clientName,
+        callback_url: wanted.callbackUrl,
+        code_challenge: wanted.challenge,
+        code_challenge_method: wanted.method,
+        user_id: wanted.userId,
+        workspace_id: wanted.workspaceId,
+        parent_key_id: wanted.parentKeyId,
+        terms: termsText(wanted.terms),
+        resource: wanted.resource,
+        created_at_ms: nowMs,
+        expires_at_ms: nowMs + codeLifetimeMs,
+        used_at_ms: null,
+        made_key_id: null,
+      })
+      .execute();
     return { code, createdAtMs: nowMs };
   }
 
   /** Takes a code, once: of many that present it at the same time one succeeds. A wrong verifier leaves it to its owner. */
   async take({ code, purposes, verifier, method, clientId, callbackUrl }: PresentedCode): Promise<CodeOutcome> {
     const hash = this.hasher.hash(code);
-    const row = await this.database.selectFrom("authorization_codes").selectAll().where("code_hash", "=", hash).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("authorization_codes")
+      .selectAll()
+      .where("code_hash", "=", hash)
+      .executeTakeFirst();
     if (row === undefined || !purposes.includes(row.purpose as CodePurpose)) return { ok: false, reason: "unknown" };
     const found = fromRow(row);
     if (clientId !== undefined && clientId !== found.clientId) return { ok: false, reason: "mismatch" };
@@ -100,27 +127,54 @@ export class AuthorizationCodes {
     if (row.used_at_ms !== null) return { ok: false, reason: "replayed", madeKeyId: row.made_key_id };
     const nowMs = this.clock.nowMs();
     if (row.expires_at_ms <= nowMs) return { ok: false, reason: "expired" };
-    const taken = await this.database.updateTable("authorization_codes").set({ used_at_ms: nowMs })
-      .where("code_hash", "=", hash).where("used_at_ms", "is", null).returning("code_hash").executeTakeFirst();
+    const taken = await this.database
+      .updateTable("authorization_codes")
+      .set({ used_at_ms: nowMs })
+      .where("code_hash", "=", hash)
+      .where("used_at_ms", "is", null)
+      .returning("code_hash")
+      .executeTakeFirst();
     return taken === undefined ? { ok: false, reason: "replayed", madeKeyId: null } : { ok: true, code: found };
   }
 
   /** Notes the key that a code made, so that a replay of the code can end it (RFC 9700, section 4.5). */
   async noteMade(code: string, keyId: string): Promise<void> {
-    await this.database.updateTable("authorization_codes").set({ made_key_id: keyId })
-      .where("code_hash", "=", this.hasher.hash(code)).execute();
+    await this.database
+      .updateTable("authorization_codes")
+      .set({ made_key_id: keyId })
+      .where("code_hash", "=", this.hasher.hash(code))
+      .execute();
+  }
+
+  /** Whether a person gave an app a code within the last day that was exchanged, or a key made for it is still known. */
+  async wereMadeFor(userId: string, clientName: string): Promise<boolean> {
+    const row = await this.database
+      .selectFrom("authorization_codes")
+      .select("code_hash")
+      .where("user_id", "=", userId)
+      .where("client_name", "=", clientName)
+      .where("used_at_ms", "is not", null)
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   /** Deletes codes that ended more than a day ago; until then a replay can still be told from a code that never was. */
   async removeEnded(): Promise<void> {
-    await this.database.deleteFrom("authorization_codes").where("expires_at_ms", "<", this.clock.nowMs() - 86_400_000).execute();
+    await this.database
+      .deleteFrom("authorization_codes")
+      .where("expires_at_ms", "<", this.clock.nowMs() - 86_400_000)
+      .execute();
   }
 
   private async openCount({ userId, parentKeyId }: AuthorizationCode, nowMs: number): Promise<number> {
-    const { total } = await this.database.selectFrom("authorization_codes")
+    const { total } = await this.database
+      .selectFrom("authorization_codes")
       .select((select) => select.fn.countAll<number | bigint | string>().as("total"))
-      .where("user_id", "=", userId).where("parent_key_id", parentKeyId === null ? "is" : "=", parentKeyId)
-      .where("used_at_ms", "is", null).where("expires_at_ms", ">", nowMs).executeTakeFirstOrThrow();
+      .where("user_id", "=", userId)
+      .where("parent_key_id", parentKeyId === null ? "is" : "=", parentKeyId)
+      .where("used_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .executeTakeFirstOrThrow();
     return Number(total);
   }
 }

@@ -4,8 +4,10 @@ const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[
 export const isLoopback = ({ hostname }: URL): boolean => loopbackHosts.has(hostname);
 
 const refusals: readonly (readonly [string, (url: URL) => boolean])[] = [
-  ["must be an https URL, or http on localhost, 127.0.0.1 or [::1]", (url) =>
-    url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url))],
+  [
+    "must be an https URL, or http on localhost, 127.0.0.1 or [::1]",
+    (url) => url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url)),
+  ],
   ["must not hold a user name or password", ({ username, password }) => username !== "" || password !== ""],
   ["must not have a fragment", ({ href }) => href.includes("#")],
 ];

@@ -41,9 +41,11 @@ export interface Connection {
 }
 
 /** What a new connection is made of. */
-export interface NewConnection extends Pick<
-  Connection, "workspaceId" | "userId" | "clientId" | "clientName" | "origin" | "bundle" | "resource" | "offline" | "address" | "userAgent"
-> {
+export interface NewConnection
+  extends Pick<
+    Connection,
+    "workspaceId" | "userId" | "clientId" | "clientName" | "origin" | "bundle" | "resource" | "offline" | "address" | "userAgent"
+  > {
   terms: Terms;
   /** End of the first access token; null where it lasts as long as the connection. */
   tokenExpiresAtMs: number | null;
@@ -61,10 +63,23 @@ export interface ConnectionsOptions {
 type Row = ConsentTables["connections"];
 
 const fromRow = (row: Row): Connection => ({
-  id: row.id, keyId: row.key_id, workspaceId: row.workspace_id, userId: row.user_id, clientId: row.client_id, clientName: row.client_name,
-  origin: row.origin as ConnectionOrigin, scopes: (JSON.parse(row.scopes) as string[]).filter(isScope), bundle: row.bundle,
-  resource: row.resource, offline: row.offline === 1, address: row.address, userAgent: row.user_agent, createdAtMs: row.created_at_ms,
-  refreshedAtMs: row.refreshed_at_ms, endedAtMs: row.ended_at_ms, endReason: row.end_reason,
+  id: row.id,
+  keyId: row.key_id,
+  workspaceId: row.workspace_id,
+  userId: row.user_id,
+  clientId: row.client_id,
+  clientName: row.client_name,
+  origin: row.origin as ConnectionOrigin,
+  scopes: (JSON.parse(row.scopes) as string[]).filter(isScope),
+  bundle: row.bundle,
+  resource: row.resource,
+  offline: row.offline === 1,
+  address: row.address,
+  userAgent: row.user_agent,
+  createdAtMs: row.created_at_ms,
+  refreshedAtMs: row.refreshed_at_ms,
+  endedAtMs: row.ended_at_ms,
+  endReason: row.end_reason,
 });
 
 /** Apps that people connected. Their access tokens are LLM keys, so ending a connection deletes its key on every gateway. */
@@ -76,26 +91,57 @@ export class Connections {
   }
 
   /** Connects an app; the access token exists in this answer alone. */
-  async create(
-    { terms, tokenExpiresAtMs, ...wanted }: NewConnection,
-  ): Promise<{ accessToken: string; connection: Connection; key: LlmKey }> {
+  async create({
+    terms,
+    tokenExpiresAtMs,
+    ...wanted
+  }: NewConnection): Promise<{ accessToken: string; connection: Connection; key: LlmKey }> {
     const { database, clock, llmKeyMinter } = this.options;
     const nowMs = clock.nowMs();
     const id = newId("con", nowMs);
     const { secret, key } = await llmKeyMinter.mint({
-      workspaceId: wanted.workspaceId, creatorUserId: wanted.userId, name: terms.label ?? wanted.clientName,
-      limitNanoUsd: terms.limitNanoUsd, limitReset: terms.limitReset, expiresAtMs: terms.expiresAtMs, allowedModels: terms.allowedModels,
+      workspaceId: wanted.workspaceId,
+      creatorUserId: wanted.userId,
+      name: terms.label ?? wanted.clientName,
+      limitNanoUsd: terms.limitNanoUsd,
+      limitReset: terms.limitReset,
+      expiresAtMs: terms.expiresAtMs,
+      allowedModels: terms.allowedModels,
       connection: { id, scopes: terms.scopes, tokenExpiresAtMs },
     });
     const connection: Connection = {
-      ...wanted, id, keyId: key.id, scopes: terms.scopes, createdAtMs: nowMs, refreshedAtMs: null, endedAtMs: null, endReason: null,
+      ...wanted,
+      id,
+      keyId: key.id,
+      scopes: terms.scopes,
+      createdAtMs: nowMs,
+      refreshedAtMs: null,
+      endedAtMs: null,
+      endReason: null,
     };
-    await database.insertInto("connections").values({
-      id, key_id: key.id, workspace_id: wanted.workspaceId, user_id: wanted.userId, client_id: wanted.clientId,
-      client_name: wanted.clientName, origin: wanted.origin, scopes: JSON.stringify(terms.scopes), bundle: wanted.bundle,
-      resource: wanted.resource, offline: wanted.offline ? 1 : 0, address: wanted.address, user_agent: wanted.userAgent,
-      created_at_ms: nowMs, refreshed_at_ms: null, refreshed_address: null, ended_at_ms: null, end_reason: null,
-    }).execute();
+    await database
+      .insertInto("connections")
+      .values({
+        id,
+        key_id: key.id,
+        workspace_id: wanted.workspaceId,
+        user_id: wanted.userId,
+        client_id: wanted.clientId,
+        client_name: wanted.clientName,
+        origin: wanted.origin,
+        scopes: JSON.stringify(terms.scopes),
+        bundle: wanted.bundle,
+        resource: wanted.resource,
+        offline: wanted.offline ? 1 : 0,
+        address: wanted.address,
+        user_agent: wanted.userAgent,
+        created_at_ms: nowMs,
+        refreshed_at_ms: null,
+        refreshed_address: null,
+        ended_at_ms: null,
+        end_reason: null,
+      })
+      .execute();
     return { accessToken: secret, connection, key };
   }
 
@@ -115,11 +161,40 @@ export class Connections {
     return row && fromRow(row);
   }
 
+  /** Gives a connection another access token in place of the current one; undefined where it has ended. */
+  async renew(
+    { id, keyId, workspaceId }: Connection,
+    { tokenExpiresAtMs, address }: { tokenExpiresAtMs: number; address: string },
+  ): Promise<string | undefined> {
+    const { database, clock, directory, llmKeyEditor } = this.options;
+    const key = directory.llmKeyById(keyId);
+    if (key === undefined) return undefined;
+    const { secret } = await llmKeyEditor.rotate({ workspaceId, hash: key.hash }, tokenExpiresAtMs);
+    await database
+      .updateTable("connections")
+      .set({ refreshed_at_ms: clock.nowMs(), refreshed_address: address })
+      .where("id", "=", id)
+      .execute();
+    return secret;
+  }
+
+  /** Ends what a person connected in a workspace, such as when they are no longer a member. Gives what has ended. */
+  async endAll(of: { workspaceId?: string; userId: string }, reason: string): Promise<Connection[]> {
+    const connections = await this.list(of);
+    for (const connection of connections) await this.end(connection, reason);
+    return connections;
+  }
+
   /** Ends a connection and its tokens, on every gateway; false where it had ended. */
   async end({ id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">, reason: string): Promise<boolean> {
     const { database, clock, directory, llmKeyEditor } = this.options;
-    const row = await database.updateTable("connections").set({ ended_at_ms: clock.nowMs(), end_reason: reason })
-      .where("id", "=", id).where("ended_at_ms", "is", null).returning("id").executeTakeFirst();
+    const row = await database
+      .updateTable("connections")
+      .set({ ended_at_ms: clock.nowMs(), end_reason: reason })
+      .where("id", "=", id)
+      .where("ended_at_ms", "is", null)
+      .returning("id")
+      .executeTakeFirst();
     await database.deleteFrom("refresh_tokens").where("connection_id", "=", id).execute();
     const key = directory.llmKeyById(keyId);
     if (key !== undefined) {

@@ -1,11 +1,19 @@
 import type { SecretHasher } from "../account/keys/secret-hasher.ts";
 import { AuthorizationCodes } from "./authorization-codes.ts";
 import { Connections, type ConnectionsOptions } from "./connections.ts";
+import { DeviceCodes } from "./device-codes.ts";
+import { OauthClients } from "./oauth-clients.ts";
+import { RefreshTokens } from "./refresh-tokens.ts";
 
 /** Everything that mints credentials for apps by the consent of a person or a key. */
 export interface Consent {
   codes: AuthorizationCodes;
+  devices: DeviceCodes;
+  clients: OauthClients;
   connections: Connections;
+  refreshTokens: RefreshTokens;
+  /** Deletes codes, tokens and clients that have ended. */
+  removeEnded(): Promise<void>;
 }
 
 /** What the consent flows are built from. */
@@ -13,5 +21,19 @@ export type ConsentOptions = ConnectionsOptions & { hasher: SecretHasher };
 
 /** Builds the consent flows. */
 export function openConsent(options: ConsentOptions): Consent {
-  return { codes: new AuthorizationCodes(options), connections: new Connections(options) };
+  const codes = new AuthorizationCodes(options);
+  const devices = new DeviceCodes(options);
+  const clients = new OauthClients(options);
+  const refreshTokens = new RefreshTokens(options);
+  return {
+    codes,
+    devices,
+    clients,
+    refreshTokens,
+    connections: new Connections(options),
+    async removeEnded() {
+      for (const part of [codes, devices, refreshTokens]) await part.removeEnded();
+      await clients.removeUnused();
+    },
+  };
 }

@@ -48,6 +48,16 @@ import {
 import { linkProvider, providerCallback, signInByPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
 import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signInWithCode } from "./account/session-two-factor.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
+import { authPage, submitAuth } from "./consent/auth-page.ts";
+import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
+import { startDeviceFlow, startDeviceFlowAlias } from "./consent/device-code.ts";
+import { devicePage, submitDevice } from "./consent/device-page.ts";
+import { authorizePage, submitAuthorize } from "./consent/oauth-authorize.ts";
+import {
+  authorizationServerMetadata, authorizationServerMetadataBelow, openIdMetadata, protectedResourceMetadata, protectedResourceMetadataBelow,
+} from "./consent/oauth-metadata.ts";
+import { registerOauthClient } from "./consent/oauth-register.ts";
+import { mcpOauthToken, oauthToken, oauthTokenAtRoot, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { providerLogo } from "./catalog/provider-logo.ts";
@@ -89,7 +99,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
   modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
   // Pages
-  startPage, favicon,
+  startPage, favicon, devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
   // People
   claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
   signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,
@@ -107,7 +117,11 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   createPreset, listPresets, getPreset, changePreset, deletePreset,
   createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
   // Consent
-  createAuthorizationCode, exchangeAuthorizationCode,
+  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow, startDeviceFlowAlias,
+  oauthToken, oauthTokenAtRoot, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
+  authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
+  protectedResourceMetadata, ...protectedResourceMetadataBelow,
+  listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,

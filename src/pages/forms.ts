@@ -38,44 +38,84 @@ export interface Form {
   choice?: { name: string; value: string };
 }
 
-const attribute = (name: string, value: string | number | undefined): Html => (value === undefined ? html`` : html` ${name}="${value}"`);
+const attribute = (name: string, value: string | number | undefined): Html =>
+  value === undefined ? html`` : html` ${name}="${value}"`;
+
+function attributesOf({ autocomplete, value, fixed, optional, charactersMin, min, max, step, digits, code }: FormField): Html {
+  const limits = html`${attribute("minlength", charactersMin)}${attribute("min", min)}${attribute("max", max)}${attribute("step", step)}`;
+  const flags = html`${fixed ? html` readonly` : ""}${optional ? "" : html` required`}${digits ? html` inputmode="numeric"` : ""}`;
+  const look = code ? html` class="big-code" spellcheck="false" autocapitalize="characters"` : "";
+  return html` autocomplete="${autocomplete}"${attribute("value", value)}${limits}${flags}${look}`;
+}
 
 function fieldHtml(field: FormField): Html {
-  const { name, label, type, autocomplete, value, hint, fixed, optional, charactersMin, min, max, step, digits, code } = field;
-  return html`<label for="${name}">${label}</label><input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"${
-    attribute("value", value)}${fixed ? html` readonly` : ""}${optional ? "" : html` required`}${attribute("minlength", charactersMin)}${
-    attribute("min", min)}${attribute("max", max)}${attribute("step", step)}${digits ? html` inputmode="numeric"` : ""}${
-    code ? html` class="big-code" spellcheck="false" autocapitalize="characters"` : ""}${
-    hint === undefined ? "" : html` aria-describedby="${name}-hint"`}>${
-    hint === undefined ? "" : html`<p class="hint" id="${name}-hint">${hint}</p>`}`;
+  const { name, label, type, hint } = field;
+  const described = hint === undefined ? "" : html` aria-describedby="${name}-hint"`;
+  const below = hint === undefined ? "" : html`<p class="hint" id="${name}-hint">${hint}</p>`;
+  const input = html`<input id="${name}" name="${name}" type="${type}"${attributesOf(field)}${described}>`;
+  return html`<label for="${name}">${label}</label>${input}${below}`;
 }
+
+/** Fields by themselves, for a form whose parts are mixed. */
+export const formFields = (fields: readonly FormField[]): Html => html`${fields.map(fieldHtml)}`;
 
 /** A form with its fields and buttons. */
 export function formHtml({ action, fields = [], hidden = {}, body, button, other, choice }: Form): Html {
   const kept = Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   const main = html`<button${choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`}>${button}</button>`;
-  const second = other === undefined ? ""
-    : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`;
+  const second =
+    other === undefined
+      ? ""
+      : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`;
   return html`<form method="post" action="${action}">${fields.map(fieldHtml)}${body ?? ""}${kept}<div class="actions">${main}${
-    second}</div></form>`;
+    second
+  }</div></form>`;
 }
 
 /** Boxes of which several may be ticked. */
-export const checkboxes = ({ legend, name, options }: {
-  legend: string; name: string; options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
-}): Html => html`<fieldset><legend>${legend}</legend>${options.map(({ value, label, checked, hint }) =>
-  html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
-    hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`}</span></label>`)}</fieldset>`;
+export const checkboxes = ({
+  legend,
+  name,
+  options,
+}: {
+  legend: string;
+  name: string;
+  options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
+}): Html =>
+  html`<fieldset><legend>${legend}</legend>${options.map(
+    ({ value, label, checked, hint }) =>
+      html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
+        hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`
+      }</span></label>`,
+  )}</fieldset>`;
 
 /** Options of which one is chosen. */
-export const radios = ({ legend, name, options }: {
-  legend: string; name: string; options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
-}): Html => html`<fieldset><legend>${legend}</legend>${options.map(({ value, label, checked, hint }) =>
-  html`<label class="choice"><input type="radio" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
-    hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`}</span></label>`)}</fieldset>`;
+export const radios = ({
+  legend,
+  name,
+  options,
+}: {
+  legend: string;
+  name: string;
+  options: readonly { value: string; label: string; checked: boolean; hint?: string }[];
+}): Html =>
+  html`<fieldset><legend>${legend}</legend>${options.map(
+    ({ value, label, checked, hint }) =>
+      html`<label class="choice"><input type="radio" name="${name}" value="${value}"${checked ? html` checked` : ""}><span>${label}${
+        hint === undefined ? "" : html`<span class="hint"> ${hint}</span>`
+      }</span></label>`,
+  )}</fieldset>`;
 
 /** A list to choose one entry of. */
-export const selectHtml = ({ label, name, options }: {
-  label: string; name: string; options: readonly { value: string; label: string; selected: boolean }[];
-}): Html => html`<label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map((option) =>
-  html`<option value="${option.value}"${option.selected ? html` selected` : ""}>${option.label}</option>`)}</select>`;
+export const selectHtml = ({
+  label,
+  name,
+  options,
+}: {
+  label: string;
+  name: string;
+  options: readonly { value: string; label: string; selected: boolean }[];
+}): Html =>
+  html`<label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map(
+    (option) => html`<option value="${option.value}"${option.selected ? html` selected` : ""}>${option.label}</option>`,
+  )}</select>`;

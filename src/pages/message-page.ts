@@ -36,7 +36,10 @@ export interface MessagePage {
 export const messagePage = ({ title, sentences = [], problem, done, warning, form, more, links = [] }: MessagePage): Page => ({
   title,
   body: html`<div class="card"><h1>${title}</h1>${problem === undefined ? "" : notice("bad", problem)}${
-    done === undefined ? "" : notice("good", done)}${warning === undefined ? "" : notice("warning", warning)}${
-    sentences.map((sentence) => html`<p>${sentence}</p>`)}${form === undefined ? "" : formHtml(form)}${more ?? ""}${
-    links.length === 0 ? "" : html`<div class="actions">${links.map(linkButton)}</div>`}</div>`,
+    done === undefined ? "" : notice("good", done)
+  }${warning === undefined ? "" : notice("warning", warning)}${sentences.map(
+    (sentence) => html`<p>${sentence}</p>`,
+  )}${form === undefined ? "" : formHtml(form)}${more ?? ""}${
+    links.length === 0 ? "" : html`<div class="actions">${links.map(linkButton)}</div>`
+  }</div>`,
 });

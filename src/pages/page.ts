@@ -43,9 +43,10 @@ ${script === undefined ? "" : html`<script src="${script}" defer></script>`}</bo
  */
 export const pageHeaders = ({ formTargets = [], script }: Pick<Page, "formTargets" | "script"> = {}): Record<string, string> => ({
   "content-type": "text/html; charset=utf-8",
-  "content-security-policy": `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; `
-    + `${script === undefined ? "" : "script-src 'self'; connect-src 'self'; "}`
-    + `form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
+  "content-security-policy":
+    `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; ` +
+    `${script === undefined ? "" : "script-src 'self'; connect-src 'self'; "}` +
+    `form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
   "referrer-policy": "same-origin",
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",

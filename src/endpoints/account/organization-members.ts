@@ -104,6 +104,7 @@ export const removeMember = defineEndpoint<Dependencies, z.infer<typeof removalS
     const { workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
     await takeOut(deps, standing, { userId, workspaceId });
+    await deps.consent.connections.endAll({ workspaceId, userId }, "The person who connected it is no longer a member.");
     const { revoked, left } = await revokeKeysMadeBy(deps, { workspaceId, userId, which });
     return context.json({ deleted: true, user_id: userId, revoked_keys: madeKeyObjects(revoked), keys_in_force: madeKeyObjects(left) });
   },

@@ -20,12 +20,18 @@ const methodField = z.enum(["S256", "plain"], "must be S256 or plain");
 const { min, max } = verifierCharacters;
 const verifierProblem = `must have ${min} to ${max} characters: letters, digits and -._~ (RFC 7636, section 4.1)`;
 
-const codeSchema = z.object({
+// Clients of this flow are shared with other services, whose further fields mean nothing here.
+const codeSchema = z.looseObject({
   callback_url: z.string("is required: the URL that the code is for").max(...atMost(2_000)),
   code_challenge: z.string("is required: the PKCE challenge (RFC 7636)").regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.default("S256"),
   expires_at: momentField.nullish().describe("When the new key ends."),
-  key_label: z.string().trim().max(...atMost(200)).nullish().describe("Name of the new key."),
+  key_label: z
+    .string()
+    .trim()
+    .max(...atMost(200))
+    .nullish()
+    .describe("Name of the new key."),
   limit: limitField.nullish().describe("What the new key may spend, in USD."),
   usage_limit_type: limitResetField.nullish().describe("The window that the limit is measured over."),
 });
@@ -46,12 +52,20 @@ export function callbackOf(text: string): URL {
 }
 
 const tooManyCodes = (): GatewayError =>
-  new GatewayError("rate_limit_exceeded", "Too many authorization codes of this key are under way. Exchange them, or wait ten minutes.", {
-    retryAfterSeconds: 60,
-  });
+  new GatewayError(
+    "rate_limit_exceeded",
+    "Too many authorization codes of this key are under way. Exchange them, or wait ten minutes.",
+    {
+      retryAfterSeconds: 60,
+    },
+  );
 
 /** What a code's key will be, within the bounds of the key that asks. Throws `bad_request`. */
-function mintedFields(parent: LlmKey, body: CodeBody, { clock, endpointPaths }: Pick<Dependencies, "clock" | "endpointPaths">): NewLlmKey {
+function mintedFields(
+  parent: LlmKey,
+  body: CodeBody,
+  { clock, endpointPaths }: Pick<Dependencies, "clock" | "endpointPaths">,
+): NewLlmKey {
   const { key_label: label, limit, usage_limit_type: window, expires_at: expiry } = body;
   const wanted = { name: label || `Made for ${parent.name}`, limit, limit_reset: window, expires_at: expiry };
   return childFields(parent, { body: wanted, nowMs: clock.nowMs(), endpointPaths });
@@ -65,8 +79,9 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
   access: { llmKey: true, keyHeldDirectly: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create an authorization code that is exchanged for a key.",
-  description: "The code works once, for ten minutes, and for whoever has the verifier of the challenge. The new key belongs to the "
-    + "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
+  description:
+    "The code works once, for ten minutes, and for whoever has the verifier of the challenge. The new key belongs to the " +
+    "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
   body: codeSchema,
   response: z.object({ data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }) }),
   async handle(context, deps) {
@@ -77,53 +92,86 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
     }
     const fields = mintedFields(parent, context.body, deps);
     const issued = await deps.consent.codes.issue({
-      purpose: "mint", clientId: null, clientName: appNameOf(url), callbackUrl: url.href, challenge: context.body.code_challenge,
-      method: context.body.code_challenge_method, userId: parent.creatorUserId,
-      workspaceId: await deps.people.sessions.personalWorkspaceId(parent.creatorUserId) ?? workspace.id,
-      parentKeyId: parent.id, resource: null,
+      purpose: "mint",
+      clientId: null,
+      clientName: appNameOf(url),
+      callbackUrl: url.href,
+      challenge: context.body.code_challenge,
+      method: context.body.code_challenge_method,
+      userId: parent.creatorUserId,
+      workspaceId: (await deps.people.sessions.personalWorkspaceId(parent.creatorUserId)) ?? workspace.id,
+      parentKeyId: parent.id,
+      resource: null,
       terms: {
-        label: fields.name, limitNanoUsd: fields.limitNanoUsd ?? null, limitReset: fields.limitReset ?? null,
-        expiresAtMs: fields.expiresAtMs ?? null, allowedModels: fields.allowedModels ?? null, scopes: [],
+        label: fields.name,
+        limitNanoUsd: fields.limitNanoUsd ?? null,
+        limitReset: fields.limitReset ?? null,
+        expiresAtMs: fields.expiresAtMs ?? null,
+        allowedModels: fields.allowedModels ?? null,
+        scopes: [],
       },
     });
     if (issued === undefined) throw tooManyCodes();
-    return context.json({
-      data: { id: issued.code, app_id: appIdOf(url), created_at: new Date(issued.createdAtMs).toISOString() },
-    }, { headers: neverCached });
+    return context.json(
+      {
+        data: { id: issued.code, app_id: appIdOf(url), created_at: new Date(issued.createdAtMs).toISOString() },
+      },
+      { headers: neverCached },
+    );
   },
 });
 
-const exchangeSchema = z.object({
-  code: z.string("is required: the authorization code").min(1, "must not be empty").max(...atMost(200)),
+const exchangeSchema = z.looseObject({
+  code: z
+    .string("is required: the authorization code")
+    .min(1, "must not be empty")
+    .max(...atMost(200)),
   code_verifier: z.string("is required: the verifier of the code's challenge").regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.nullish(),
 });
 
-const badCode = (): GatewayError => new GatewayError(
-  "bad_request", "This code cannot be exchanged: it is unknown, was used or has expired, or the verifier or its method is not the code's.",
-  { param: "code", metadata: { reason: "invalid_code" } },
-);
+const badCode = (): GatewayError =>
+  new GatewayError(
+    "bad_request",
+    "This code cannot be exchanged: it is unknown, was used or has expired, or the verifier or its method is not the code's.",
+    { param: "code", metadata: { reason: "invalid_code" } },
+  );
 
 const least = <Bound extends number | bigint>(one: Bound | null, other: Bound | null): Bound | null =>
-  (one === null || (other !== null && other < one) ? other : one);
+  one === null || (other !== null && other < one) ? other : one;
 
 /** The key that a code of another key makes: as that key was when it asked, and not beyond what it is now. */
 function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
   const { allowedModels } = terms;
-  const models = parent.allowedModels === null ? allowedModels
-    : allowedModels?.filter((model) => parent.allowedModels?.includes(model)) ?? parent.allowedModels;
+  const models =
+    parent.allowedModels === null
+      ? allowedModels
+      : (allowedModels?.filter((model) => parent.allowedModels?.includes(model)) ?? parent.allowedModels);
   return {
-    workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id, name: terms.label ?? parent.name,
-    limitNanoUsd: least(terms.limitNanoUsd, parent.limitNanoUsd), limitReset: terms.limitReset, allowedModels: models,
-    expiresAtMs: least(terms.expiresAtMs, parent.expiresAtMs), rateLimitPerMinute: parent.rateLimitPerMinute,
-    tokensPerMinute: parent.tokensPerMinute, allowedEndpoints: parent.allowedEndpoints, includeByokInLimit: parent.includeByokInLimit,
+    workspaceId,
+    creatorUserId: parent.creatorUserId,
+    parentKeyId: parent.id,
+    name: terms.label ?? parent.name,
+    limitNanoUsd: least(terms.limitNanoUsd, parent.limitNanoUsd),
+    limitReset: terms.limitReset,
+    allowedModels: models,
+    expiresAtMs: least(terms.expiresAtMs, parent.expiresAtMs),
+    rateLimitPerMinute: parent.rateLimitPerMinute,
+    tokensPerMinute: parent.tokensPerMinute,
+    allowedEndpoints: parent.allowedEndpoints,
+    includeByokInLimit: parent.includeByokInLimit,
   };
 }
 
 /** The key that a person approved for an app. */
 const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCode): NewLlmKey => ({
-  workspaceId, creatorUserId: userId, name: terms.label ?? clientName, limitNanoUsd: terms.limitNanoUsd, limitReset: terms.limitReset,
-  expiresAtMs: terms.expiresAtMs, allowedModels: terms.allowedModels,
+  workspaceId,
+  creatorUserId: userId,
+  name: terms.label ?? clientName,
+  limitNanoUsd: terms.limitNanoUsd,
+  limitReset: terms.limitReset,
+  expiresAtMs: terms.expiresAtMs,
+  allowedModels: terms.allowedModels,
 });
 
 /** What a code makes now. Throws `bad_request` where the key that asked for it has ended meanwhile. */
@@ -142,8 +190,9 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
   access: { open: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Exchange an authorization code for a key.",
-  description: "Takes codes of POST /auth/keys/code and of the authorization page at /auth. The secret is shown in this answer and "
-    + "never again.",
+  description:
+    "Takes codes of POST /auth/keys/code and of the authorization page at /auth. The secret is shown in this answer and " +
+    "never again.",
   body: exchangeSchema,
   response: z.object({ key: z.string(), user_id: z.string() }),
   async handle(context, deps) {
@@ -152,10 +201,17 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
     if (!taken.ok) throw badCode();
     const { secret, key } = await deps.llmKeyMinter.mint(newKeyOf(deps, taken.code));
     await deps.consent.codes.noteMade(code, key.id);
-    await deps.security.auditLog.tell({
-      workspaceId: key.workspaceId, actor: { kind: "app", id: key.id, label: taken.code.clientName }, address: context.clientAddress(),
-      action: "POST /auth/keys", target: key.id, fields: ["code"],
-    }, { status: 200, target: key.id });
+    await deps.security.auditLog.tell(
+      {
+        workspaceId: key.workspaceId,
+        actor: { kind: "app", id: key.id, label: taken.code.clientName },
+        address: context.clientAddress(),
+        action: "POST /auth/keys",
+        target: key.id,
+        fields: ["code"],
+      },
+      { status: 200, target: key.id },
+    );
     return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });
   },
 });

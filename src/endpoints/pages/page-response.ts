@@ -9,7 +9,11 @@ export interface PageAnswer {
 }
 
 /** Answers with a page. */
-export function pageResponse(context: RequestContext<unknown>, page: Page, { status = 200, cookies = [] }: PageAnswer = {}): Response {
+export function pageResponse(
+  context: RequestContext<unknown>,
+  page: Page,
+  { status = 200, cookies = [] }: PageAnswer = {},
+): Response {
   const headers = new Headers({ ...context.headers, ...pageHeaders(page) });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(pageHtml(page), { status, headers });

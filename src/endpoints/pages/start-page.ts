@@ -16,14 +16,18 @@ export const startPage = defineEndpoint<Dependencies>({
   counting: "at-door",
   summary: "Show what this service is.",
   otherResponseTypes: ["text/html"],
-  handle: (context, { publicUrl }) => pageResponse(context, messagePage({
-    title: brand.productName,
-    sentences: [
-      "One API in front of many model providers, with keys, budgets and usage for teams.",
-      `Point an OpenAI or Anthropic SDK at ${publicUrl()}/api/v1 and send a key of this service.`,
-    ],
-    links: [{ href: "/docs", label: "Read the documentation" }],
-  })),
+  handle: (context, { publicUrl }) =>
+    pageResponse(
+      context,
+      messagePage({
+        title: brand.productName,
+        sentences: [
+          "One API in front of many model providers, with keys, budgets and usage for teams.",
+          `Point an OpenAI or Anthropic SDK at ${publicUrl()}/api/v1 and send a key of this service.`,
+        ],
+        links: [{ href: "/docs", label: "Read the documentation" }],
+      }),
+    ),
 });
 
 /** The mark that browsers show in tabs. */
@@ -33,9 +37,13 @@ export const favicon = defineEndpoint<Dependencies>({
   path: "/favicon.svg",
   counting: "none",
   summary: "Show the mark of the service.",
-  handle: (context) => new Response(faviconSvg, {
-    headers: {
-      ...context.headers, "content-type": "image/svg+xml", "cache-control": "public, max-age=86400", "x-content-type-options": "nosniff",
-    },
-  }),
+  handle: (context) =>
+    new Response(faviconSvg, {
+      headers: {
+        ...context.headers,
+        "content-type": "image/svg+xml",
+        "cache-control": "public, max-age=86400",
+        "x-content-type-options": "nosniff",
+      },
+    }),
 });

@@ -22,7 +22,11 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
   });
 
   const codeWith = (secret: string, body: Record<string, unknown> = {}): Promise<Response> =>
-    workspaces.as(secret)("POST", "/auth/keys/code", { callback_url: "https://app.example/cb", code_challenge: challenge, ...body });
+    workspaces.as(secret)("POST", "/auth/keys/code", {
+      callback_url: "https://app.example/cb",
+      code_challenge: challenge,
+      ...body,
+    });
   const code = async (body: Record<string, unknown> = {}, secret = testLlmKey): Promise<string> => {
     const response = await codeWith(secret, body);
     const answer: unknown = await response.json();
@@ -30,7 +34,10 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     return textAt(answer, "data.id");
   };
   const exchange = (body: Record<string, unknown>): Promise<Response> =>
-    fetch(`${workspaces.gateway().baseUrl}/auth/keys`, { method: "POST", body: JSON.stringify({ code_verifier: verifier, ...body }) });
+    fetch(`${workspaces.gateway().baseUrl}/auth/keys`, {
+      method: "POST",
+      body: JSON.stringify({ code_verifier: verifier, ...body }),
+    });
   const keyOf = async (response: Response): Promise<string> => textAt(await response.json(), "key");
   const parentKey = async (fields: Record<string, unknown> = {}): Promise<{ secret: string; hash: string }> => {
     const answer: unknown = await (await workspaces.own("POST", "/keys", { name: "parent", ...fields })).json();
@@ -66,7 +73,12 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
   });
 
   test("the new key is a child: as asked, within its parent's limits, and gone with it", async () => {
-    const parent = await parentKey({ limit: 5, limit_reset: "weekly", allowed_models: ["acme/large"], expires_at: "2031-01-31T00:00:00Z" });
+    const parent = await parentKey({
+      limit: 5,
+      limit_reset: "weekly",
+      allowed_models: ["acme/large"],
+      expires_at: "2031-01-31T00:00:00Z",
+    });
     const wide = await codeWith(parent.secret, { limit: 6 });
     expect([wide.status, textAt(await wide.json(), "error.param")]).toEqual([400, "limit"]);
     const late = await codeWith(parent.secret, { expires_at: "2032-01-01T00:00:00Z" });
@@ -119,12 +131,23 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
   });
 
   test.each<[string, boolean]>([
-    ["https://app.example/cb", true], ["https://app.example:8443/cb?x=1", true],
-    ["http://localhost:3000/cb", true], ["http://127.0.0.1:9/cb", true], ["http://[::1]:3000/", true],
-    ["http://app.example/cb", false], ["http://localhost.evil.example/cb", false], ["http://127.0.0.2/cb", false],
-    ["https://user:pass@app.example/", false], ["https://app.example/#x", false], ["https://app.example/#", false],
-    ["javascript:alert(1)", false], ["cursor://callback", false], ["/cb", false], ["", false],
-    ["https://app.example\\@evil.example/", false], [" https://app.example/", false],
+    ["https://app.example/cb", true],
+    ["https://app.example:8443/cb?x=1", true],
+    ["http://localhost:3000/cb", true],
+    ["http://127.0.0.1:9/cb", true],
+    ["http://[::1]:3000/", true],
+    ["http://app.example/cb", false],
+    ["http://localhost.evil.example/cb", false],
+    ["http://127.0.0.2/cb", false],
+    ["https://user:pass@app.example/", false],
+    ["https://app.example/#x", false],
+    ["https://app.example/#", false],
+    ["javascript:alert(1)", false],
+    ["cursor://callback", false],
+    ["/cb", false],
+    ["", false],
+    ["https://app.example\\@evil.example/", false],
+    [" https://app.example/", false],
   ])("callback_url %p is taken: %p", async (callbackUrl, taken) => {
     const response = await codeWith(testLlmKey, { callback_url: callbackUrl });
     const answer: unknown = await response.json();
@@ -133,9 +156,13 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
   });
 
   test.each<[string, Record<string, unknown>]>([
-    ["callback_url", { callback_url: undefined }], ["code_challenge", { code_challenge: undefined }],
-    ["code_challenge", { code_challenge: "short" }], ["code_challenge_method", { code_challenge_method: "S512" }],
-    ["limit", { limit: -1 }], ["usage_limit_type", { usage_limit_type: "yearly" }], ["expires_at", { expires_at: "2001-01-01T00:00:00Z" }],
+    ["callback_url", { callback_url: undefined }],
+    ["code_challenge", { code_challenge: undefined }],
+    ["code_challenge", { code_challenge: "short" }],
+    ["code_challenge_method", { code_challenge_method: "S512" }],
+    ["limit", { limit: -1 }],
+    ["usage_limit_type", { usage_limit_type: "yearly" }],
+    ["expires_at", { expires_at: "2001-01-01T00:00:00Z" }],
     ["expires_at", { expires_at: "tomorrow" }],
   ])("a bad %s is named", async (param, body) => {
     const response = await codeWith(testLlmKey, body);

@@ -1,0 +1,241 @@
+import { randomInt } from "node:crypto";
+import type { Kysely } from "kysely";
+import type { SecretHasher } from "../account/keys/secret-hasher.ts";
+import { isScope, type Scope } from "../account/keys/scopes.ts";
+import type { Clock } from "../platform/lib/clock.ts";
+import { randomBase62 } from "../platform/lib/ids.ts";
+import { isUniqueViolation } from "../platform/storage/storage-error.ts";
+import type { ConsentTables } from "./consent-tables.ts";
+import { termsOf, termsText, type Terms } from "./terms.ts";
+
+/** Consonants that read unlike each other and spell no words (RFC 8628, section 6.1). */
+const userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ";
+const userCodeLength = 8;
+
+/** Lifetime of a device code, and the pause between polls that a client begins with. */
+export const deviceCodeLifetimeS = 15 * 60;
+const intervalS = 5;
+/** Seconds by which a client that polls too fast has to slow down (RFC 8628, section 3.5). */
+const slowDownS = 5;
+/** Answers and timers of clients are this much early at times. */
+const paceToleranceMs = 500;
+/** Codes that one address may have pending. */
+const pendingPerAddressMax = 60;
+
+/** A device that asks to be connected. */
+export interface DeviceRequest {
+  clientId: string | null;
+  clientName: string;
+  scopes: readonly Scope[];
+  /** Whether refresh tokens are asked for. */
+  offline: boolean;
+  keyLabel: string | null;
+  /** Where it was asked from; shown to the person who approves. */
+  address: string;
+  userAgent: string;
+}
+
+/** A request that waits for a person. */
+export interface PendingDevice extends DeviceRequest {
+  createdAtMs: number;
+  expiresAtMs: number;
+}
+
+/** What a person decided: the terms of the connection, or nothing. */
+export interface DeviceDecision {
+  userCode: string;
+  userId: string;
+  workspaceId: string;
+  terms: Terms | null;
+}
+
+/** A request that was approved and taken by its device. */
+export interface ApprovedDevice extends DeviceRequest {
+  userId: string;
+  workspaceId: string;
+  terms: Terms;
+}
+
+/** What a poll finds (contract: "Device authorization"). */
+export type PollOutcome =
+  | { state: "approved"; device: ApprovedDevice }
+  | { state: "authorization_pending" | "slow_down" | "access_denied" | "expired_token" };
+
+type Row = ConsentTables["device_codes"];
+
+const requestOf = (row: Row): DeviceRequest => ({
+  clientId: row.client_id,
+  clientName: row.client_name,
+  scopes: (JSON.parse(row.scopes) as string[]).filter(isScope),
+  offline: row.offline === 1,
+  keyLabel: row.key_label,
+  address: row.address,
+  userAgent: row.user_agent,
+});
+
+function newUserCode(): string {
+  let code = "";
+  for (let place = 0; place < userCodeLength; place += 1) code += userCodeAlphabet[randomInt(userCodeAlphabet.length)];
+  return code;
+}
+
+/** A user code as people type it: case, dashes and spaces do not count. */
+export const plainUserCode = (typed: string): string =>
+  typed
+    .toUpperCase()
+    .replaceAll(/[^A-Z]/g, "")
+    .slice(0, 20);
+
+/** A user code as people read it. */
+export const shownUserCode = (plain: string): string => `${plain.slice(0, 4)}-${plain.slice(4)}`;
+
+/** Device codes (RFC 8628), kept as keyed hashes; each makes one connection at most. */
+export class DeviceCodes {
+  private readonly database: Kysely<ConsentTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<ConsentTables>; hasher: SecretHasher; clock: Clock }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+  }
+
+  /** Begins a request; undefined where its address has too many pending. The codes exist in this answer alone. */
+  async start(
+    request: DeviceRequest,
+  ): Promise<{ deviceCode: string; userCode: string; expiresInS: number; intervalS: number } | undefined> {
+    if ((await this.pendingCount(request.address)) >= pendingPerAddressMax) return undefined;
+    const deviceCode = randomBase62(48);
+    for (;;) {
+      const userCode = newUserCode();
+      try {
+        await this.insert(request, { deviceCode, userCode });
+        return { deviceCode, userCode: shownUserCode(userCode), expiresInS: deviceCodeLifetimeS, intervalS };
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+      }
+    }
+  }
+
+  /** The request that a person typed the code of, while it waits; undefined where there is none. */
+  async findPending(userCode: string): Promise<PendingDevice | undefined> {
+    const row = await this.database
+      .selectFrom("device_codes")
+      .selectAll()
+      .where("user_code_hash", "=", this.userHash(userCode))
+      .where("status", "=", "pending")
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
+    return row && { ...requestOf(row), createdAtMs: row.created_at_ms, expiresAtMs: row.expires_at_ms };
+  }
+
+  /** Approves or declines, once; false where the request no longer waits. */
+  async decide({ userCode, userId, workspaceId, terms }: DeviceDecision): Promise<boolean> {
+    const row = await this.database
+      .updateTable("device_codes")
+      .set({
+        status: terms === null ? "denied" : "approved",
+        decided_by_user_id: userId,
+        workspace_id: workspaceId,
+        terms: terms === null ? null : termsText(terms),
+      })
+      .where("user_code_hash", "=", this.userHash(userCode))
+      .where("status", "=", "pending")
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .returning("device_code_hash")
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** What a poll finds. Of polls at the same time one takes the approval. */
+  async poll(deviceCode: string): Promise<PollOutcome> {
+    const hash = this.hasher.hash(deviceCode);
+    const row = await this.database
+      .selectFrom("device_codes")
+      .selectAll()
+      .where("device_code_hash", "=", hash)
+      .executeTakeFirst();
+    const nowMs = this.clock.nowMs();
+    if (row === undefined || row.expires_at_ms <= nowMs) return { state: "expired_token" };
+    if (row.status === "denied") return { state: "access_denied" };
+    if (row.status === "pending") return { state: await this.pace(row, nowMs) };
+    const taken =
+      row.status !== "approved"
+        ? undefined
+        : await this.database
+            .updateTable("device_codes")
+            .set({ status: "consumed" })
+            .where("device_code_hash", "=", hash)
+            .where("status", "=", "approved")
+            .returning("device_code_hash")
+            .executeTakeFirst();
+    if (taken === undefined || row.terms === null) return { state: "expired_token" };
+    const approved = { userId: row.decided_by_user_id ?? "", workspaceId: row.workspace_id ?? "", terms: termsOf(row.terms) };
+    return { state: "approved", device: { ...requestOf(row), ...approved } };
+  }
+
+  /** Deletes requests that ended more than an hour ago. */
+  async removeEnded(): Promise<void> {
+    await this.database
+      .deleteFrom("device_codes")
+      .where("expires_at_ms", "<", this.clock.nowMs() - 3_600_000)
+      .execute();
+  }
+
+  private async pace(row: Row, nowMs: number): Promise<"authorization_pending" | "slow_down"> {
+    const dueMs = row.last_polled_at_ms === null ? 0 : row.last_polled_at_ms + row.interval_s * 1_000 - paceToleranceMs;
+    const tooFast = nowMs < dueMs;
+    await this.database
+      .updateTable("device_codes")
+      .set({ last_polled_at_ms: nowMs, interval_s: row.interval_s + (tooFast ? slowDownS : 0) })
+      .where("device_code_hash", "=", row.device_code_hash)
+      .where("status", "=", "pending")
+      .execute();
+    return tooFast ? "slow_down" : "authorization_pending";
+  }
+
+  private async insert(
+    request: DeviceRequest,
+    { deviceCode, userCode }: { deviceCode: string; userCode: string },
+  ): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    await this.database
+      .insertInto("device_codes")
+      .values({
+        device_code_hash: this.hasher.hash(deviceCode),
+        user_code_hash: this.userHash(userCode),
+        client_id: request.clientId,
+        client_name: request.clientName,
+        scopes: JSON.stringify(request.scopes),
+        offline: request.offline ? 1 : 0,
+        key_label: request.keyLabel,
+        address: request.address,
+        user_agent: request.userAgent,
+        created_at_ms: nowMs,
+        expires_at_ms: nowMs + deviceCodeLifetimeS * 1_000,
+        interval_s: intervalS,
+        last_polled_at_ms: null,
+        status: "pending",
+        decided_by_user_id: null,
+        workspace_id: null,
+        terms: null,
+      })
+      .execute();
+  }
+
+  private userHash(userCode: string): string {
+    return this.hasher.hash(`user code ${plainUserCode(userCode)}`);
+  }
+
+  private async pendingCount(address: string): Promise<number> {
+    const { total } = await this.database
+      .selectFrom("device_codes")
+      .select((select) => select.fn.countAll<number | bigint | string>().as("total"))
+      .where("address", "=", address)
+      .where("status", "=", "pending")
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirstOrThrow();
+    return Number(total);
+  }
+}

@@ -1,0 +1,87 @@
+import { isScope, type Scope } from "../account/keys/scopes.ts";
+
+/** Consent bundles, as the contract names them ("Flows that mint credentials", 4). */
+export const bundles = {
+  read_only: [
+    "read:llm-keys",
+    "read:presets",
+    "read:credits",
+    "read:analytics",
+    "read:byok",
+    "read:hub",
+    "read:connections",
+    "inference",
+  ],
+  standard: [
+    "read:llm-keys",
+    "read:presets",
+    "read:credits",
+    "read:analytics",
+    "read:byok",
+    "read:hub",
+    "read:connections",
+    "inference",
+    "write:llm-keys",
+    "write:presets",
+    "write:hub",
+    "write:connections",
+  ],
+} as const satisfies Record<string, readonly Scope[]>;
+
+/** A consent bundle. */
+export type Bundle = keyof typeof bundles;
+
+/** Every scope that apps can be granted: those of the wider bundle. Management keys, provider keys and security stay with people. */
+export const grantableScopes: readonly Scope[] = bundles.standard;
+
+/** Asks for refresh tokens (OpenID Connect Core, section 11). No permission of its own. */
+export const offlineScope = "offline_access";
+
+/** What a scope lets an app do, in words for the person who consents. */
+export const scopeWords: Readonly<Partial<Record<Scope, string>>> = {
+  inference: "Send requests to models and spend your credits, up to the cap below",
+  "read:llm-keys": "See your API keys, without their secrets",
+  "write:llm-keys": "Create, change and delete API keys",
+  "read:presets": "See presets",
+  "write:presets": "Create, change and delete presets",
+  "read:credits": "See your credit balance",
+  "read:analytics": "See usage and spend",
+  "read:byok": "See which provider keys you stored, without their secrets",
+  "read:hub": "See prompts, skills and hubs",
+  "write:hub": "Publish and change prompts, skills and hubs",
+  "read:connections": "See connected apps",
+  "write:connections": "Disconnect apps",
+};
+
+/** A request for scopes, read. */
+export interface WantedScopes {
+  scopes: readonly Scope[];
+  /** Whether refresh tokens are asked for. */
+  offline: boolean;
+}
+
+/**
+ * Reads a `scope` parameter (RFC 6749, section 3.3). What is not known is dropped; undefined where nothing known is left. Without the
+ * parameter everything that apps can be granted is asked for.
+ */
+export function readScopes(text: string | null | undefined): WantedScopes | undefined {
+  if (text === null || text === undefined || text.trim() === "") return { scopes: grantableScopes, offline: false };
+  const words = new Set(text.trim().split(/\s+/));
+  const scopes = grantableScopes.filter((scope) => words.has(scope));
+  const offline = words.has(offlineScope);
+  if (scopes.length > 0) return { scopes, offline };
+  return offline ? { scopes: bundles.read_only, offline } : undefined;
+}
+
+/** The bundle that a set of scopes is, exactly; null where it is none. */
+export function bundleOf(scopes: readonly Scope[]): Bundle | null {
+  for (const name of ["read_only", "standard"] as const) {
+    const bundle: readonly Scope[] = bundles[name];
+    if (bundle.length === scopes.length && bundle.every((scope) => scopes.includes(scope))) return name;
+  }
+  return null;
+}
+
+/** The scopes of a form that a person ticked, as far as they were asked for. */
+export const narrowedScopes = (ticked: readonly string[], wanted: readonly Scope[]): readonly Scope[] =>
+  wanted.filter((scope) => ticked.filter(isScope).includes(scope));

@@ -1,0 +1,154 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../platform/lib/clock.ts";
+import { mayBeId, randomBase62 } from "../platform/lib/ids.ts";
+import { isLoopback } from "./callback-url.ts";
+import type { ConsentTables } from "./consent-tables.ts";
+
+/** Clients that one address may register in a day, and clients in all that nobody has used yet. */
+const registeredPerDayMax = 200;
+const unusedMax = 50_000;
+/** Clients that were registered and never used are forgotten after this time. */
+const unusedLifetimeMs = 30 * 86_400_000;
+
+/** An OAuth client. All are public: they hold no secret and prove themselves by PKCE (OAuth 2.1, section 2.1). */
+export interface OauthClient {
+  id: string;
+  name: string;
+  redirectUris: readonly string[];
+  clientUri: string | null;
+  logoUri: string | null;
+  applicationType: "web" | "native";
+  createdAtMs: number;
+  /** Whether a person has connected it before. */
+  wasUsed: boolean;
+}
+
+/** What a client registers (RFC 7591). */
+export type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed">;
+
+type Row = ConsentTables["oauth_clients"];
+
+const fromRow = (row: Row): OauthClient => ({
+  id: row.id,
+  name: row.name,
+  redirectUris: JSON.parse(row.redirect_uris) as string[],
+  clientUri: row.client_uri,
+  logoUri: row.logo_uri,
+  applicationType: row.application_type === "native" ? "native" : "web",
+  createdAtMs: row.created_at_ms,
+  wasUsed: row.last_used_at_ms !== null,
+});
+
+/** A redirect URI without the port, where the port does not count: loopback addresses (RFC 8252, section 7.3). */
+function comparable(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.protocol !== "http:" || !isLoopback(url)) return text;
+  url.port = "";
+  return url.href;
+}
+
+/** Whether a client registered a redirect URI: the same text, and any port on loopback addresses (OAuth 2.1, section 2.3.1). */
+export const allowsRedirect = ({ redirectUris }: OauthClient, uri: string): boolean =>
+  redirectUris.some((registered) => registered === uri || comparable(registered) === comparable(uri));
+
+/** Schemes that a browser runs or reads as a document; an app has no use for them. */
+const refusedSchemes: ReadonlySet<string> = new Set([
+  "javascript:",
+  "data:",
+  "vbscript:",
+  "file:",
+  "blob:",
+  "about:",
+  "ws:",
+  "wss:",
+  "ftp:",
+  "view-source:",
+  "filesystem:",
+]);
+
+/** What is wrong with a redirect URI of a client; undefined where nothing is. Custom schemes belong to native apps. */
+export function redirectProblem(text: string): string | undefined {
+  if (!URL.canParse(text) || /[\s\\\p{Cc}]/u.test(text)) return "must be an absolute URI";
+  const url = new URL(text);
+  if (text.includes("#")) return "must not have a fragment";
+  if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
+  if (refusedSchemes.has(url.protocol)) return `must not use the scheme ${url.protocol}`;
+  if (url.protocol === "http:" && !isLoopback(url)) return "must use https; http is for loopback addresses alone";
+  return undefined;
+}
+
+/** Whether a redirect URI belongs to a native app, whatever its client says of itself. */
+export function isNativeRedirect(text: string): boolean {
+  const url = new URL(text);
+  return url.protocol !== "https:" || isLoopback(url);
+}
+
+/** Registered clients. */
+export class OauthClients {
+  private readonly database: Kysely<ConsentTables>;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<ConsentTables>; clock: Clock }) {
+    this.database = options.database;
+    this.clock = options.clock;
+  }
+
+  /** Registers a client; undefined where its address has registered too many today, or the table is full of unused ones. */
+  async register(wanted: NewOauthClient, address: string): Promise<OauthClient | undefined> {
+    const nowMs = this.clock.nowMs();
+    if (await this.isFull(address, nowMs)) return undefined;
+    const client: OauthClient = { ...wanted, id: `client_${randomBase62(24)}`, createdAtMs: nowMs, wasUsed: false };
+    await this.database
+      .insertInto("oauth_clients")
+      .values({
+        id: client.id,
+        name: client.name,
+        redirect_uris: JSON.stringify(client.redirectUris),
+        client_uri: client.clientUri,
+        logo_uri: client.logoUri,
+        application_type: client.applicationType,
+        scope: null,
+        secret_hash: null,
+        registered_address: address,
+        created_at_ms: nowMs,
+        last_used_at_ms: null,
+      })
+      .execute();
+    return client;
+  }
+
+  /** The client with this id; undefined where there is none. */
+  async find(id: string): Promise<OauthClient | undefined> {
+    if (!mayBeId(id)) return undefined;
+    const row = await this.database.selectFrom("oauth_clients").selectAll().where("id", "=", id).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Notes that a person connected a client, so that it is kept. */
+  async noteUse(id: string): Promise<void> {
+    await this.database.updateTable("oauth_clients").set({ last_used_at_ms: this.clock.nowMs() }).where("id", "=", id).execute();
+  }
+
+  /** Deletes clients that were never used. */
+  async removeUnused(): Promise<void> {
+    await this.database
+      .deleteFrom("oauth_clients")
+      .where("last_used_at_ms", "is", null)
+      .where("created_at_ms", "<", this.clock.nowMs() - unusedLifetimeMs)
+      .execute();
+  }
+
+  private async isFull(address: string, nowMs: number): Promise<boolean> {
+    const counted = this.database
+      .selectFrom("oauth_clients")
+      .select((select) => select.fn.countAll<number | bigint | string>().as("total"));
+    const [own, unused] = await Promise.all([
+      counted
+        .where("registered_address", "=", address)
+        .where("created_at_ms", ">", nowMs - 86_400_000)
+        .executeTakeFirstOrThrow(),
+      counted.where("last_used_at_ms", "is", null).executeTakeFirstOrThrow(),
+    ]);
+    return Number(own.total) >= registeredPerDayMax || Number(unused.total) >= unusedMax;
+  }
+}

@@ -1,0 +1,175 @@
+import { z } from "zod";
+import type { ChallengeMethod } from "../../consent/pkce.ts";
+import { pkcePattern } from "../../consent/pkce.ts";
+import { callbackWith, isLoopback, readCallbackUrl } from "../../consent/callback-url.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import { nanoFromUsd } from "../../platform/lib/money.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
+import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
+
+const shared = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Pages",
+  otherResponseTypes: ["text/html"],
+  encodeError: encodeContractError,
+} as const;
+
+const parametersSchema = z.object({
+  callback_url: z.string().max(2_000).describe("Where the code is sent to: https, or http on a loopback address."),
+  code_challenge: z.string().regex(pkcePattern).describe("PKCE challenge (RFC 7636)."),
+  code_challenge_method: z.enum(["S256", "plain"]).default("S256"),
+  key_label: z.string().trim().max(200).optional(),
+  limit: z.coerce.number().nonnegative().max(9_000_000).optional().describe("The cap that the app asks for, in USD."),
+  usage_limit_type: z.enum(["daily", "weekly", "monthly"]).optional(),
+  expires_at: z.iso.datetime({ offset: true }).optional(),
+  state: z.string().max(1_000).optional().describe("Comes back with the code."),
+});
+
+type Parameters = z.infer<typeof parametersSchema>;
+
+/** A request of an app, read; the problem is for the person, since no callback is trusted with it. */
+type Request = { url: URL; parameters: Parameters; kept: Record<string, string> } | { problem: string };
+
+function readRequest(query: URLSearchParams, nowMs: number): Request {
+  const kept = Object.fromEntries([...query].filter(([name, value]) => name in parametersSchema.shape && value !== ""));
+  const parsed = parametersSchema.safeParse(kept);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return { problem: `The parameter ${String(issue?.path[0])} is missing or not valid.` };
+  }
+  const callback = readCallbackUrl(parsed.data.callback_url);
+  if ("problem" in callback) return { problem: `The parameter callback_url ${callback.problem}.` };
+  if (parsed.data.expires_at !== undefined && Date.parse(parsed.data.expires_at) <= nowMs) {
+    return { problem: "The parameter expires_at is in the past." };
+  }
+  return { url: callback.url, parameters: parsed.data, kept };
+}
+
+const refused = (context: RequestContext<unknown>, problem: string): Response =>
+  pageResponse(
+    context,
+    messagePage({
+      title: "This app sent a request that cannot be understood",
+      problem,
+      sentences: ["Nothing was granted. Tell the people who make the app."],
+    }),
+    { status: 400 },
+  );
+
+function askedFor(url: URL, { key_label: label, limit, usage_limit_type: window, expires_at: expiry }: Parameters): Asked {
+  return {
+    withBundles: false,
+    terms: {
+      label: label ?? url.host,
+      limitNanoUsd: limit === undefined ? null : (nanoFromUsd(limit) ?? 0n),
+      limitReset: window ?? null,
+      expiresAtMs: expiry === undefined ? null : Date.parse(expiry),
+      allowedModels: null,
+      scopes: [],
+    },
+  };
+}
+
+const consentText = (
+  url: URL,
+  { kept, isNew }: { kept: Record<string, string>; isNew: boolean },
+): Omit<ConsentText, "problem"> => ({
+  title: `Give ${url.host} an API key`,
+  lead:
+    `${url.host} asks for an API key of your account. With it, the app sends requests to models and spends your ` +
+    "credits, up to the cap.",
+  facts: [
+    ["App", url.host],
+    ["Code goes to", `${url.origin}${url.pathname}`],
+  ],
+  warnings: [
+    ...(isLoopback(url) ? ["This app runs on this computer. Approve only if you started it yourself, just now."] : []),
+    ...(isNew && !isLoopback(url)
+      ? [`You have not given ${url.host} a key before. Check that this is the address you expect.`]
+      : []),
+  ],
+  action: "/auth",
+  formTargets: [url.origin],
+  hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
+});
+
+/** The page on which a person gives an app a key. */
+export const authPage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/auth",
+  summary: "Show the page that gives an app a key.",
+  description:
+    "The browser comes back to callback_url with code, and state where it was sent. POST /auth/keys exchanges the code.",
+  query: parametersSchema.partial(),
+  async handle(context, deps) {
+    const request = readRequest(context.query, deps.clock.nowMs());
+    if ("problem" in request) return refused(context, request.problem);
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(placeOf(context)));
+    const { url, parameters, kept } = request;
+    const isNew = !(await deps.consent.codes.wereMadeFor(person.user.id, url.host));
+    return pageResponse(
+      context,
+      await askConsent(deps, person, { asked: askedFor(url, parameters), text: consentText(url, { kept, isNew }) }),
+    );
+  },
+});
+
+/** Takes the decision, and sends the browser back to the app. */
+export const submitAuth = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/auth",
+  summary: "Give an app a key with the form of the page.",
+  rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
+  rawBodyType: "application/x-www-form-urlencoded",
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const request = readRequest(namedAs(form), deps.clock.nowMs());
+    if ("problem" in request) return refused(context, request.problem);
+    const { url, parameters, kept } = request;
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(`/auth?${new URLSearchParams(kept).toString()}`));
+    const asked = askedFor(url, parameters);
+    const decision = await readDecision(deps, person, { form, asked });
+    const { state } = parameters;
+    if (decision.kind === "again") {
+      const text = { ...consentText(url, { kept, isNew: false }), problem: decision.problem };
+      return pageResponse(context, await askConsent(deps, person, { asked, text }), { status: 400 });
+    }
+    if (decision.kind === "decline") return redirect(context, callbackWith(url.href, { error: "access_denied", state }));
+    const issued = await deps.consent.codes.issue({
+      purpose: "exchange",
+      clientId: null,
+      clientName: url.host,
+      callbackUrl: url.href,
+      challenge: parameters.code_challenge,
+      method: parameters.code_challenge_method satisfies ChallengeMethod,
+      userId: person.user.id,
+      workspaceId: decision.workspaceId,
+      parentKeyId: null,
+      terms: decision.terms,
+      resource: null,
+    });
+    if (issued === undefined) return refused(context, "Too many requests of apps wait for their code. Try again in ten minutes.");
+    return redirect(context, callbackWith(url.href, { code: issued.code, state }));
+  },
+});
+
+/** The request's own parameters of a form; its cap is the person's field of the same name, so the app's stands under another. */
+function namedAs(form: URLSearchParams): URLSearchParams {
+  const kept = new URLSearchParams();
+  for (const name of Object.keys(parametersSchema.shape)) {
+    const value = form.get(`asked_${name}`);
+    if (value !== null) kept.set(name, value);
+  }
+  return kept;
+}

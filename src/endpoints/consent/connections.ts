@@ -1,0 +1,175 @@
+import { z } from "zod";
+import type { AccountCaller } from "../../account/keys/caller.ts";
+import type { Connection } from "../../consent/connections.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { isoOrNull } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+import { limitRemaining } from "../account/llm-key-object.ts";
+import { forOperators } from "../admin/admin-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+const shared = { base: "api", counting: "at-door", tag: "Connected apps", encodeError: encodeContractError } as const;
+
+const connectionSchema = z.object({
+  id: z.string(),
+  object: z.literal("connection"),
+  client: z.object({ id: z.string().nullable(), name: z.string() }),
+  origin: z.enum(["device", "oauth"]).describe("How it was connected: by a device code, or by OAuth in a browser."),
+  scopes: z.array(z.string()),
+  bundle: z
+    .enum(["read_only", "standard"])
+    .nullable()
+    .describe("The consent bundle that the scopes are; null where they are none."),
+  resource: z.string().nullable(),
+  workspace_id: z.string(),
+  user_id: z.string(),
+  key_id: z.string().describe("The key that carries limits and spend; records and usage name it."),
+  limit: z.number().nullable(),
+  limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+  limit_remaining: z.number().nullable(),
+  usage: z.number().describe("What was spent with it, in USD."),
+  allowed_models: z.array(z.string()).nullable(),
+  created_at: z.string(),
+  created_from: z.object({ address: z.string(), user_agent: z.string() }),
+  refreshed_at: z.string().nullable(),
+  last_used_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
+});
+
+function connectionObject({ directory, ledger, clock }: Dependencies, connection: Connection): z.infer<typeof connectionSchema> {
+  const key = directory.llmKeyById(connection.keyId);
+  const account = ledger.book.key(connection.keyId);
+  return {
+    id: connection.id,
+    object: "connection",
+    client: { id: connection.clientId, name: connection.clientName },
+    origin: connection.origin,
+    scopes: [...connection.scopes],
+    bundle: connection.bundle as "read_only" | "standard" | null,
+    resource: connection.resource,
+    workspace_id: connection.workspaceId,
+    user_id: connection.userId,
+    key_id: connection.keyId,
+    limit: key === undefined || key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
+    limit_reset: key?.limitReset ?? null,
+    limit_remaining: key === undefined ? null : limitRemaining(key, { account, nowMs: clock.nowMs() }),
+    usage: usdFromNano(account.spend.total),
+    allowed_models: key?.allowedModels ? [...key.allowedModels] : null,
+    created_at: new Date(connection.createdAtMs).toISOString(),
+    created_from: { address: connection.address, user_agent: connection.userAgent },
+    refreshed_at: isoOrNull(connection.refreshedAtMs),
+    last_used_at: isoOrNull(directory.uses.lastUsedAtMs(connection.keyId) ?? null),
+    expires_at: isoOrNull(key?.expiresAtMs ?? null),
+  };
+}
+
+/** The connections that a caller may see: members their own, whoever administers the workspace all of it. */
+function visibleTo(caller: AccountCaller): { workspaceId: string; userId?: string } {
+  const {
+    workspace: { id: workspaceId },
+  } = caller;
+  if (caller.kind === "session" && caller.role === "member") return { workspaceId, userId: caller.user.id };
+  return caller.kind === "connection" ? { workspaceId, userId: caller.key.creatorUserId } : { workspaceId };
+}
+
+const noConnection = (): GatewayError =>
+  new GatewayError("not_found", "There is no connected app with this id. GET /connections lists them.");
+
+async function visibleConnection(
+  { caller }: RequestContext<unknown>,
+  { consent }: Dependencies,
+  id: string,
+): Promise<Connection> {
+  const { workspaceId, userId } = visibleTo(caller as AccountCaller);
+  const connection = await consent.connections.find(id);
+  if (connection === undefined || connection.endedAtMs !== null || connection.workspaceId !== workspaceId) throw noConnection();
+  if (userId !== undefined && userId !== connection.userId) throw noConnection();
+  return connection;
+}
+
+const listSchema = z.object({ object: z.literal("list"), data: z.array(connectionSchema) });
+const endedSchema = z.object({ deleted: z.literal(true), id: z.string() });
+
+/** Lists the connected apps. */
+export const listConnections = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/connections",
+  access: { managementScope: "read:connections", session: true },
+  summary: "List connected apps.",
+  description: "Members see the apps that they connected, owners, admins and management keys all of the workspace.",
+  response: listSchema,
+  async handle(context, deps) {
+    const connections = await deps.consent.connections.list(visibleTo(context.caller as AccountCaller));
+    await deps.ledger.refresh((context.caller as AccountCaller).workspace.id);
+    return context.json({ object: "list", data: connections.map((connection) => connectionObject(deps, connection)) });
+  },
+});
+
+/** Shows one connected app. */
+export const getConnection = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/connections/:id",
+  access: { managementScope: "read:connections", session: true },
+  summary: "Show a connected app.",
+  response: connectionSchema,
+  async handle(context, deps) {
+    const connection = await visibleConnection(context, deps, context.param("id"));
+    await deps.ledger.refresh(connection.workspaceId);
+    return context.json(connectionObject(deps, connection));
+  },
+});
+
+/** Disconnects an app; its tokens end at once, on every gateway. */
+export const endConnection = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "DELETE",
+  path: "/connections/:id",
+  access: { managementScope: "write:connections", session: true },
+  summary: "Disconnect an app.",
+  response: endedSchema,
+  async handle(context, deps) {
+    const connection = await visibleConnection(context, deps, context.param("id"));
+    await deps.consent.connections.end(connection, "Disconnected.");
+    return context.json({ deleted: true, id: connection.id });
+  },
+});
+
+/** Lists the connected apps of every workspace, for operators. */
+export const listAllConnections = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/connections",
+  summary: "List the connected apps of every workspace.",
+  query: z.object({ workspace_id: z.string().optional(), user_id: z.string().optional() }),
+  response: listSchema,
+  async handle(context, deps) {
+    const workspaceId = context.query.get("workspace_id");
+    const userId = context.query.get("user_id");
+    const connections = await deps.consent.connections.list({
+      ...(workspaceId === null ? {} : { workspaceId }),
+      ...(userId === null ? {} : { userId }),
+    });
+    return context.json({ object: "list", data: connections.map((connection) => connectionObject(deps, connection)) });
+  },
+});
+
+/** Disconnects an app of any workspace, for operators. */
+export const endAnyConnection = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "DELETE",
+  path: "/admin/connections/:id",
+  summary: "Disconnect an app of any workspace.",
+  response: endedSchema,
+  async handle(context, { consent }) {
+    const connection = await consent.connections.find(context.param("id"));
+    if (connection === undefined || connection.endedAtMs !== null) throw noConnection();
+    context.changedIn = connection.workspaceId;
+    await consent.connections.end(connection, "Disconnected by an operator.");
+    return context.json({ deleted: true, id: connection.id });
+  },
+});

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { readScopes } from "../../consent/granted-scopes.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { countedAddress } from "../../account/limits/counted-address.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+
+const text = (charactersMax: number) => z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
+
+const deviceSchema = z.looseObject({
+  client_id: text(300).describe("Of a registered client. May be left out."),
+  client_name: text(100).describe("Shown to the person who approves; ignored where client_id is sent."),
+  scope: text(1_000).describe("Scopes, separated by spaces; all that apps can be granted where it is left out."),
+  key_label: text(200).describe("Name of the connection's key."),
+  surface: text(100).describe("What the client is, as coding agents say it."),
+});
+
+const responseSchema = z.object({
+  device_code: z.string(),
+  user_code: z.string(),
+  verification_uri: z.string(),
+  verification_uri_complete: z.string(),
+  expires_in: z.int(),
+  interval: z.int(),
+});
+
+/** Agents name their surface and nothing else: they send requests, and want to go on when their token ends. */
+const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
+  claude_code: { name: "Claude Code", scope: "inference offline_access" },
+};
+
+const cleaned = (name: string | null | undefined): string => (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
+
+async function clientOf({ consent }: Dependencies, { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>) {
+  if (!id) return { clientId: null, clientName: surfaces[surface ?? ""]?.name ?? (cleaned(name) || "An unnamed app") };
+  const client = await consent.clients.find(id);
+  if (client === undefined)
+    throw new GatewayError("invalid_client", "client_id: is not a registered client. Register it, or leave it out.");
+  return { clientId: client.id, clientName: client.name };
+}
+
+async function startDevice(context: RequestContext<unknown>, deps: Dependencies) {
+  const body = await readOauthBody(context, deviceSchema);
+  const client = await clientOf(deps, body);
+  const wanted = readScopes(body.scope ?? surfaces[body.surface ?? ""]?.scope);
+  if (wanted === undefined) throw new GatewayError("invalid_scope", "scope: holds no scope that apps can be granted.");
+  const started = await deps.consent.devices.start({
+    ...client,
+    ...wanted,
+    keyLabel: cleaned(body.key_label) || null,
+    address: countedAddress(context.clientAddress()),
+    userAgent: cleaned(context.request.headers.get("user-agent")).slice(0, 300),
+  });
+  if (started === undefined) {
+    throw new GatewayError("rate_limit_exceeded", "Too many device codes of this address wait for a person. Try again later.", {
+      retryAfterSeconds: 60,
+    });
+  }
+  const page = `${deps.publicUrl()}/device`;
+  return context.json({
+    device_code: started.deviceCode,
+    user_code: started.userCode,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${started.userCode}`,
+    expires_in: started.expiresInS,
+    interval: started.intervalS,
+  });
+}
+
+const declared = {
+  ...oauthRoute,
+  method: "POST",
+  rawBody: deviceSchema,
+  formBody: deviceSchema,
+  bodyOptional: true,
+  response: responseSchema,
+  summary: "Begin to connect a device.",
+  handle: startDevice,
+  description:
+    "RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id nor a " +
+    "scope is needed.",
+} as const;
+
+/** Begins to connect a device (RFC 8628, section 3.1). */
+export const startDeviceFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device/code" });
+
+/** The same where coding agents look for it without metadata. */
+export const startDeviceFlowAlias = defineEndpoint<Dependencies>({
+  ...declared,
+  base: "root",
+  path: "/oauth/device_authorization",
+});

@@ -1,0 +1,123 @@
+import { z } from "zod";
+import { plainUserCode, shownUserCode, type PendingDevice } from "../../consent/device-codes.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
+import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
+
+const shared = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Pages",
+  otherResponseTypes: ["text/html"],
+  encodeError: encodeContractError,
+} as const;
+
+const askForCode = (typed: string, problem?: string) =>
+  messagePage({
+    title: "Connect a device",
+    sentences: ["Type the code that the app or device shows you. If nobody showed you one, close this page."],
+    ...(problem === undefined ? {} : { problem }),
+    form: {
+      action: "/device",
+      button: "Continue",
+      fields: [{ name: "user_code", label: "Code", type: "text", autocomplete: "off", value: typed, code: true }],
+    },
+  });
+
+const askedBy = ({ keyLabel, clientName, scopes }: PendingDevice): Asked => ({
+  withBundles: false,
+  terms: { label: keyLabel ?? clientName, limitNanoUsd: null, limitReset: null, expiresAtMs: null, allowedModels: null, scopes },
+});
+
+const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "problem"> => ({
+  title: `Connect ${device.clientName}`,
+  lead: `${device.clientName} asks to use this account. Approve only if you started this yourself, just now.`,
+  facts: [
+    ["Code", shownUserCode(userCode)],
+    ["Asked from", device.address],
+    ["Asked at", new Date(device.createdAtMs).toUTCString()],
+    ["Program", device.userAgent || "unknown"],
+  ],
+  warnings: ["Check that the code is the one on your own screen. Never approve a code that someone sent you."],
+  action: "/device",
+  hidden: { user_code: shownUserCode(userCode) },
+  formTargets: [],
+});
+
+/** Guesses of codes count as attempts to sign in do. Throws `rate_limit_exceeded`. */
+const countGuess = (context: RequestContext<unknown>, { people }: Dependencies): void | Promise<void> =>
+  people.throttle.count({ address: context.clientAddress() });
+
+const noSuchCode = "There is no request with this code. It may have expired or been decided: start again on the device.";
+
+/** The page on which a device is connected (RFC 8628, section 3.3). */
+export const devicePage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/device",
+  summary: "Show the page that connects a device.",
+  query: z.object({ user_code: z.string().optional() }),
+  async handle(context, deps) {
+    const typed = plainUserCode(context.query.get("user_code") ?? "");
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(placeOf(context)));
+    // A code that came with the link is shown and sent by hand, so that a link alone asks for nothing (RFC 8628, section 5.4).
+    return pageResponse(context, askForCode(typed === "" ? "" : shownUserCode(typed)));
+  },
+});
+
+/** Looks a code up, and takes the decision about it. */
+export const submitDevice = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/device",
+  summary: "Connect a device with the form of the page.",
+  rawBody: z.object({ user_code: z.string(), decision: z.enum(["approve", "decline"]).optional() }),
+  rawBodyType: "application/x-www-form-urlencoded",
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const person = await personOf(context, deps);
+    const userCode = plainUserCode(form.get("user_code") ?? "");
+    if (person === undefined) return redirect(context, signInPath(`/device?user_code=${userCode}`));
+    const device = await deps.consent.devices.findPending(userCode);
+    if (device === undefined) {
+      await countGuess(context, deps);
+      return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
+    }
+    const asked = askedBy(device);
+    const text = textOf(device, userCode);
+    if (!form.has("decision")) return pageResponse(context, await askConsent(deps, person, { asked, text }));
+    const decision = await readDecision(deps, person, { form, asked });
+    if (decision.kind === "again") {
+      return pageResponse(context, await askConsent(deps, person, { asked, text: { ...text, problem: decision.problem } }), {
+        status: 400,
+      });
+    }
+    const approved = decision.kind === "approve";
+    const workspaceId = approved ? decision.workspaceId : person.workspace.id;
+    const decided = await deps.consent.devices.decide({
+      userCode,
+      userId: person.user.id,
+      workspaceId,
+      terms: approved ? decision.terms : null,
+    });
+    if (!decided) return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
+    return pageResponse(
+      context,
+      messagePage(
+        approved
+          ? {
+              title: `${device.clientName} is connected`,
+              sentences: ["Go back to the device. You can disconnect it at any time, under connected apps."],
+            }
+          : { title: "Declined", sentences: [`${device.clientName} was not connected.`] },
+      ),
+    );
+  },
+});

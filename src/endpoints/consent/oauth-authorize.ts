@@ -1,0 +1,225 @@
+import { z } from "zod";
+import { callbackWith } from "../../consent/callback-url.ts";
+import { readScopes } from "../../consent/granted-scopes.ts";
+import { allowsRedirect, type OauthClient } from "../../consent/oauth-clients.ts";
+import { pkcePattern } from "../../consent/pkce.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
+import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
+
+const shared = {
+  base: "api",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Pages",
+  otherResponseTypes: ["text/html"],
+  encodeError: encodeContractError,
+} as const;
+
+const names = [
+  "client_id",
+  "redirect_uri",
+  "response_type",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+  "resource",
+  "response_mode",
+] as const;
+type Name = (typeof names)[number];
+type Kept = Partial<Record<Name, string>>;
+
+const parametersSchema = z.looseObject(Object.fromEntries(names.map((name) => [name, z.string().optional()])));
+
+/** A request that may be answered at its redirect URI. */
+interface Trusted {
+  client: OauthClient;
+  redirectUri: string;
+  kept: Kept;
+}
+
+/** A request that can be consented to. */
+interface Authorization extends Trusted {
+  challenge: string;
+  asked: Asked;
+}
+
+/** Paths of this service that tokens can be for. */
+const resourcePaths: ReadonlySet<string> = new Set(["", "/", "/mcp", "/v1/mcp", "/api/v1/mcp", "/api/v1", "/api", "/v1"]);
+
+/** Whether a resource is this service (RFC 8707, section 2). */
+function isOwnResource(resource: string, publicUrl: string): boolean {
+  if (!URL.canParse(resource)) return false;
+  const { origin, pathname, search, hash } = new URL(resource);
+  return origin === new URL(publicUrl).origin && search === "" && hash === "" && resourcePaths.has(pathname.replace(/\/$/, ""));
+}
+
+/** Problems before the redirect URI is known to be the client's are shown to the person; the browser goes nowhere. */
+async function readTrusted(query: URLSearchParams, { consent }: Dependencies): Promise<Trusted | { problem: string }> {
+  for (const name of names) if (query.getAll(name).length > 1) return { problem: `The parameter ${name} is sent twice.` };
+  const kept: Kept = Object.fromEntries(
+    names.flatMap((name) => {
+      const value = query.get(name);
+      return value === null || value.length > 4_000 ? [] : [[name, value]];
+    }),
+  );
+  const client = await consent.clients.find(kept.client_id ?? "");
+  if (client === undefined) return { problem: "The app is not registered here (client_id)." };
+  const redirectUri = kept.redirect_uri ?? (client.redirectUris.length === 1 ? client.redirectUris[0] : undefined);
+  if (redirectUri === undefined || !allowsRedirect(client, redirectUri)) {
+    return { problem: "The address that the app wants to go back to is not one that it registered (redirect_uri)." };
+  }
+  return { client, redirectUri, kept };
+}
+
+/** What is wrong with a trusted request, as OAuth answers it (RFC 6749, section 4.1.2.1). */
+function readAuthorization(
+  trusted: Trusted,
+  { publicUrl }: Dependencies,
+): Authorization | { error: string; description: string } {
+  const { kept, client } = trusted;
+  if (kept.response_type !== "code") return { error: "unsupported_response_type", description: "response_type must be code." };
+  if (kept.response_mode !== undefined && kept.response_mode !== "query")
+    return { error: "invalid_request", description: "response_mode must be query." };
+  if (kept.code_challenge === undefined || !pkcePattern.test(kept.code_challenge)) {
+    return { error: "invalid_request", description: "code_challenge is required (PKCE, S256)." };
+  }
+  if (kept.code_challenge_method !== "S256")
+    return { error: "invalid_request", description: "code_challenge_method must be S256." };
+  if (kept.resource !== undefined && !isOwnResource(kept.resource, publicUrl())) {
+    return { error: "invalid_target", description: "resource is not one of this service." };
+  }
+  const wanted = readScopes(kept.scope);
+  if (wanted === undefined) return { error: "invalid_scope", description: "scope holds nothing that apps can be granted." };
+  const terms = {
+    label: client.name,
+    limitNanoUsd: null,
+    limitReset: null,
+    expiresAtMs: null,
+    allowedModels: null,
+    scopes: wanted.scopes,
+  };
+  return { ...trusted, challenge: kept.code_challenge, asked: { terms, withBundles: true } };
+}
+
+/** The browser back at the app. `iss` says who answers, against mix-up (RFC 9207). */
+const backTo = (
+  context: RequestContext<unknown>,
+  { redirectUri, kept }: Trusted,
+  { publicUrl, ...answer }: { publicUrl: string } & Record<string, string>,
+): Response => redirect(context, callbackWith(redirectUri, { ...answer, state: kept.state, iss: publicUrl }));
+
+const refused = (context: RequestContext<unknown>, problem: string): Response =>
+  pageResponse(
+    context,
+    messagePage({
+      title: "This app sent a request that cannot be trusted",
+      problem,
+      sentences: ["Nothing was granted, and the app was not told. If you did not start this, close the page."],
+    }),
+    { status: 400 },
+  );
+
+/** Where forms of the page may end: the app's origin, or its scheme (CSP `form-action`). */
+function formTarget(redirectUri: string): string {
+  const { protocol, origin } = new URL(redirectUri);
+  return protocol === "https:" || protocol === "http:" ? origin : protocol;
+}
+
+const consentText = ({ client, redirectUri, kept }: Authorization, isNew: boolean): Omit<ConsentText, "problem"> => {
+  const target = new URL(redirectUri);
+  const isLocal = client.applicationType === "native";
+  return {
+    title: `Connect ${client.name}`,
+    lead: `${client.name} asks to use your account. The name is the app's own word: what counts is where you go back to.`,
+    facts: [
+      ["App", client.name],
+      ["Goes back to", target.host === "" ? target.protocol : `${target.protocol}//${target.host}`],
+      ...(client.clientUri === null ? [] : [["Says it is from", client.clientUri] as const]),
+    ],
+    warnings: [
+      ...(isLocal ? ["This app runs on this computer. Approve only if you started it yourself, just now."] : []),
+      ...(isNew ? ["Nobody here has connected this app yet."] : []),
+    ],
+    action: "/api/v1/mcp/oauth/authorize",
+    formTargets: [formTarget(redirectUri)],
+    hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
+  };
+};
+
+/** The page on which a person connects an app (OAuth 2.1, section 4.1.1). */
+export const authorizePage = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/mcp/oauth/authorize",
+  summary: "Show the page that connects an app.",
+  query: parametersSchema,
+  async handle(context, deps) {
+    const trusted = await readTrusted(context.query, deps);
+    if ("problem" in trusted) return refused(context, trusted.problem);
+    const authorization = readAuthorization(trusted, deps);
+    if ("error" in authorization) {
+      const { error, description } = authorization;
+      return backTo(context, trusted, { publicUrl: deps.publicUrl(), error, error_description: description });
+    }
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(placeOf(context)));
+    const text = consentText(authorization, !trusted.client.wasUsed);
+    return pageResponse(context, await askConsent(deps, person, { asked: authorization.asked, text }));
+  },
+});
+
+function keptOf(form: URLSearchParams): URLSearchParams {
+  const kept = new URLSearchParams();
+  for (const name of names) for (const value of form.getAll(`asked_${name}`)) kept.append(name, value);
+  return kept;
+}
+
+/** Takes the decision, and sends the browser back to the app. */
+export const submitAuthorize = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "POST",
+  path: "/mcp/oauth/authorize",
+  summary: "Connect an app with the form of the page.",
+  rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
+  rawBodyType: "application/x-www-form-urlencoded",
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const query = keptOf(form);
+    const trusted = await readTrusted(query, deps);
+    if ("problem" in trusted) return refused(context, trusted.problem);
+    const authorization = readAuthorization(trusted, deps);
+    if ("error" in authorization) return refused(context, authorization.description);
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(`/api/v1/mcp/oauth/authorize?${query.toString()}`));
+    const { asked, client, redirectUri, challenge, kept } = authorization;
+    const decision = await readDecision(deps, person, { form, asked });
+    if (decision.kind === "again") {
+      const text = { ...consentText(authorization, false), problem: decision.problem };
+      return pageResponse(context, await askConsent(deps, person, { asked, text }), { status: 400 });
+    }
+    const publicUrl = deps.publicUrl();
+    if (decision.kind === "decline") return backTo(context, trusted, { publicUrl, error: "access_denied" });
+    const issued = await deps.consent.codes.issue({
+      purpose: "oauth",
+      clientId: client.id,
+      clientName: client.name,
+      callbackUrl: redirectUri,
+      challenge,
+      method: "S256",
+      userId: person.user.id,
+      workspaceId: decision.workspaceId,
+      parentKeyId: null,
+      terms: decision.terms,
+      resource: kept.resource ?? null,
+    });
+    if (issued === undefined) return backTo(context, trusted, { publicUrl, error: "temporarily_unavailable" });
+    return backTo(context, trusted, { publicUrl, code: issued.code });
+  },
+});

@@ -1,0 +1,26 @@
+import type { z } from "zod";
+import { checkBody } from "../../http/check-body.ts";
+import { encodeOauthError } from "../../http/oauth-error.ts";
+import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
+
+/** What every route of OAuth declares: answers are never cached (RFC 6749, section 5.1). */
+export const oauthRoute = {
+  base: "api",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Key minting",
+  encodeError: encodeOauthError,
+} as const;
+
+/** Reads a body that is a form or JSON; what the schema does not name means nothing (RFC 6749, section 3.2). */
+export async function readOauthBody<Body>(context: RequestContext<unknown>, schema: z.ZodType<Body>): Promise<Body> {
+  Object.assign(context.headers, neverCached, { pragma: "no-cache" });
+  const text = await readBodyText(context.request, accountBodyBytesMax);
+  const isForm = (context.request.headers.get("content-type") ?? "")
+    .toLowerCase()
+    .startsWith("application/x-www-form-urlencoded");
+  const isJson = !isForm && text.trimStart().startsWith("{");
+  return checkBody(schema, isJson ? parseJsonObject(text) : Object.fromEntries(new URLSearchParams(text)));
+}

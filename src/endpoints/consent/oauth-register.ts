@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { countedAddress } from "../../account/limits/counted-address.ts";
+import { isNativeRedirect, redirectProblem } from "../../consent/oauth-clients.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+
+const redirectsMax = 20;
+
+const webUri = z
+  .string()
+  .max(2_000)
+  .regex(/^https?:\/\//, "must be an http or https URL")
+  .nullish();
+
+const registrationSchema = z.looseObject({
+  redirect_uris: z
+    .array(z.string().max(2_000), "is required: the URIs that codes are sent to")
+    .min(1, "must name a redirect URI")
+    .max(redirectsMax, `must name at most ${redirectsMax} redirect URIs`),
+  client_name: z.string().max(100, "must have at most 100 characters").nullish(),
+  client_uri: webUri,
+  logo_uri: webUri,
+  application_type: z.enum(["web", "native"], "must be web or native").nullish(),
+  token_endpoint_auth_method: z.string().max(100).nullish(),
+  grant_types: z.array(z.string().max(100)).max(20).nullish(),
+  response_types: z.array(z.string().max(100)).max(20).nullish(),
+  scope: z.string().max(2_000).nullish(),
+});
+
+const clientSchema = z.object({
+  client_id: z.string(),
+  client_id_issued_at: z.int(),
+  client_name: z.string(),
+  redirect_uris: z.array(z.string()),
+  grant_types: z.array(z.string()),
+  response_types: z.array(z.string()),
+  token_endpoint_auth_method: z.literal("none"),
+  application_type: z.enum(["web", "native"]),
+  client_uri: z.string().optional(),
+  logo_uri: z.string().optional(),
+});
+
+const withoutMarks = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
+
+/** Registers a client of OAuth (RFC 7591). Clients are public: whatever they ask for, they hold no secret. */
+export const registerOauthClient = defineEndpoint<Dependencies>({
+  ...oauthRoute,
+  method: "POST",
+  path: "/mcp/oauth/register",
+  summary: "Register an OAuth client.",
+  description:
+    "RFC 7591. Loopback redirects and custom schemes make a client native, also where it does not say so. Clients that " +
+    "nobody connects are forgotten after 30 days.",
+  rawBody: registrationSchema,
+  response: clientSchema,
+  async handle(context, { consent }) {
+    const body = await readOauthBody(context, registrationSchema).catch((error: unknown) => {
+      if (!(error instanceof GatewayError) || error.code !== "bad_request") throw error;
+      throw new GatewayError("invalid_client_metadata", error.message, { cause: error });
+    });
+    for (const uri of body.redirect_uris) {
+      const problem = redirectProblem(uri);
+      if (problem !== undefined)
+        throw new GatewayError("invalid_redirect_uri", `redirect_uris: ${uri.slice(0, 200)} ${problem}.`);
+    }
+    const client = await consent.clients.register(
+      {
+        name: withoutMarks(body.client_name ?? "") || "An unnamed app",
+        redirectUris: body.redirect_uris,
+        clientUri: body.client_uri ?? null,
+        logoUri: body.logo_uri ?? null,
+        applicationType: body.redirect_uris.some(isNativeRedirect) ? "native" : (body.application_type ?? "web"),
+      },
+      countedAddress(context.clientAddress()),
+    );
+    if (client === undefined) {
+      throw new GatewayError(
+        "rate_limit_exceeded",
+        "Too many clients were registered. Try again tomorrow, or use a client id metadata document.",
+        {
+          retryAfterSeconds: 3_600,
+        },
+      );
+    }
+    return context.json(
+      {
+        client_id: client.id,
+        client_id_issued_at: Math.floor(client.createdAtMs / 1_000),
+        client_name: client.name,
+        redirect_uris: client.redirectUris,
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        token_endpoint_auth_method: "none",
+        application_type: client.applicationType,
+        ...(client.clientUri === null ? {} : { client_uri: client.clientUri }),
+        ...(client.logoUri === null ? {} : { logo_uri: client.logoUri }),
+      },
+      { status: 201 },
+    );
+  },
+});

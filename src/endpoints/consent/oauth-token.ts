@@ -1,0 +1,276 @@
+import { z } from "zod";
+import type { Connection, NewConnection } from "../../consent/connections.ts";
+import { bundleOf } from "../../consent/granted-scopes.ts";
+import { pkcePattern } from "../../consent/pkce.ts";
+import type { Terms } from "../../consent/terms.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeOauthError } from "../../http/oauth-error.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { hourMs } from "../../platform/lib/clock.ts";
+import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+
+type Answer = ReturnType<RequestContext["json"]>;
+
+/** Lifetime of an access token that can be refreshed. */
+const accessTokenMs = hourMs;
+
+const text = (charactersMax: number) => z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
+
+const tokenSchema = z.looseObject({
+  grant_type: z.string("is required"),
+  device_code: text(200),
+  client_id: text(2_000),
+  code: text(200),
+  redirect_uri: text(2_000),
+  code_verifier: text(200),
+  refresh_token: text(200),
+  resource: text(2_000),
+  scope: text(1_000),
+});
+
+type TokenRequest = z.infer<typeof tokenSchema>;
+
+const responseSchema = z.object({
+  access_token: z.string(),
+  token_type: z.literal("Bearer"),
+  scope: z.string(),
+  user_id: z.string(),
+  expires_in: z.int().optional(),
+  refresh_token: z.string().optional(),
+});
+
+const missing = (field: string): GatewayError =>
+  new GatewayError("bad_request", `${field}: is required for this grant_type.`, { param: field });
+
+/** What a poll is told, in words. */
+const pollWords = {
+  authorization_pending: "The person has not decided yet. Poll again after the interval.",
+  slow_down: "Polls come too fast. Wait five seconds longer between them.",
+  access_denied: "The person declined. Stop polling.",
+  expired_token: "The code is unknown, was used or has expired. Start over.",
+} as const satisfies Partial<Record<ErrorCode, string>>;
+
+const tokenBody = ({
+  accessToken,
+  refreshToken,
+  connection,
+}: {
+  accessToken: string;
+  refreshToken: string | undefined;
+  connection: Connection;
+}): z.infer<typeof responseSchema> => ({
+  access_token: accessToken,
+  token_type: "Bearer",
+  scope: connection.scopes.join(" "),
+  user_id: connection.userId,
+  ...(refreshToken === undefined ? {} : { expires_in: accessTokenMs / 1_000, refresh_token: refreshToken }),
+});
+
+/** Writes into the audit log of a workspace what a connected app obtained or lost. */
+export const tellConnection = (
+  context: RequestContext<unknown>,
+  { security }: Dependencies,
+  { connection, action }: { connection: Connection; action: string },
+): Promise<void> =>
+  security.auditLog.tell(
+    {
+      workspaceId: connection.workspaceId,
+      actor: { kind: "app", id: connection.id, label: connection.clientName },
+      address: context.clientAddress(),
+      action,
+      target: connection.id,
+      fields: [...connection.scopes],
+    },
+    { status: 200, target: connection.id },
+  );
+
+type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "workspaceId" | "origin" | "resource" | "offline"> & {
+  terms: Terms;
+};
+
+/** Connects an app, and answers with its first tokens. */
+async function connect(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  wanted: Wanted,
+): Promise<{ answer: Answer; connection: Connection }> {
+  const { accessToken, connection } = await deps.consent.connections.create({
+    ...wanted,
+    bundle: bundleOf(wanted.terms.scopes),
+    address: context.clientAddress(),
+    userAgent: (context.request.headers.get("user-agent") ?? "").slice(0, 300),
+    tokenExpiresAtMs: wanted.offline ? deps.clock.nowMs() + accessTokenMs : null,
+  });
+  const refreshToken = wanted.offline ? await deps.consent.refreshTokens.issue(connection.id) : undefined;
+  await tellConnection(context, deps, { connection, action: `connect app (${wanted.origin})` });
+  return { answer: context.json(tokenBody({ accessToken, refreshToken, connection })), connection };
+}
+
+async function byDevice(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { device_code: code }: TokenRequest,
+): Promise<Answer> {
+  if (!code) throw missing("device_code");
+  const outcome = await deps.consent.devices.poll(code);
+  if (outcome.state !== "approved") throw new GatewayError(outcome.state, pollWords[outcome.state]);
+  const { clientId, clientName, offline, userId, workspaceId, terms } = outcome.device;
+  const wanted = { clientId, clientName, offline, userId, workspaceId, terms, origin: "device", resource: null } as const;
+  return (await connect(context, deps, wanted)).answer;
+}
+
+const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
+
+/** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */
+async function endReplayed({ consent, directory }: Dependencies, keyId: string | null): Promise<void> {
+  const connectionId = keyId === null ? undefined : directory.llmKeyById(keyId)?.connection?.id;
+  const connection = connectionId === undefined ? undefined : await consent.connections.find(connectionId);
+  if (connection !== undefined) await consent.connections.end(connection, "Its authorization code was presented twice.");
+}
+
+async function byCode(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
+  const { code, code_verifier: verifier, redirect_uri: callbackUrl, client_id: clientId, resource } = request;
+  if (!code) throw missing("code");
+  if (!verifier) throw missing("code_verifier");
+  if (!clientId) throw missing("client_id");
+  if (!pkcePattern.test(verifier)) throw badGrant("code_verifier: is not the verifier of this code.");
+  const taken = await deps.consent.codes.take({
+    code,
+    verifier,
+    clientId,
+    purposes: ["oauth"],
+    ...(callbackUrl ? { callbackUrl } : {}),
+  });
+  if (!taken.ok) {
+    if (taken.reason === "replayed") await endReplayed(deps, taken.madeKeyId);
+    throw badGrant("The code is unknown, was used or has expired, or is for another client, redirect_uri or verifier.");
+  }
+  const { terms, userId, workspaceId, clientName, resource: granted } = taken.code;
+  if (resource && granted !== null && resource !== granted)
+    throw new GatewayError("invalid_target", "resource: is not the one that was granted.");
+  const wanted = { clientId, clientName, terms, userId, workspaceId, resource: granted, origin: "oauth", offline: true } as const;
+  const { answer, connection } = await connect(context, deps, wanted);
+  await deps.consent.codes.noteMade(code, connection.keyId);
+  await deps.consent.clients.noteUse(clientId);
+  return answer;
+}
+
+async function byRefreshToken(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
+  const { refresh_token: token, client_id: clientId, resource } = request;
+  if (!token) throw missing("refresh_token");
+  const connectionId = await deps.consent.refreshTokens.connectionOf(token);
+  const connection = connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
+  const gone = badGrant("The refresh token is unknown, was used or has expired. Connect the app again.");
+  if (connection === undefined || connection.endedAtMs !== null) throw gone;
+  if (clientId && connection.clientId !== null && clientId !== connection.clientId) throw gone;
+  if (resource && connection.resource !== null && resource !== connection.resource) {
+    throw new GatewayError("invalid_target", "resource: is not the one that was granted.");
+  }
+  const rotated = await deps.consent.refreshTokens.rotate(token);
+  if (!rotated.ok) {
+    if (rotated.reason === "reused") {
+      await deps.consent.connections.end(connection, "A refresh token was used twice.");
+      await tellConnection(context, deps, { connection, action: "end app (refresh token reused)" });
+    }
+    throw gone;
+  }
+  const accessToken = await deps.consent.connections.renew(connection, {
+    tokenExpiresAtMs: deps.clock.nowMs() + accessTokenMs,
+    address: context.clientAddress(),
+  });
+  if (accessToken === undefined) throw gone;
+  await tellConnection(context, deps, { connection, action: "refresh app" });
+  return context.json(tokenBody({ accessToken, refreshToken: rotated.refreshToken, connection }));
+}
+
+const grants: Readonly<
+  Record<string, (context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest) => Promise<Answer>>
+> = {
+  [deviceGrant]: byDevice,
+  authorization_code: byCode,
+  refresh_token: byRefreshToken,
+};
+
+async function token(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+  const request = await readOauthBody(context, tokenSchema);
+  const grant = grants[request.grant_type];
+  if (grant === undefined) {
+    throw new GatewayError("unsupported_grant_type", `grant_type: must be one of ${Object.keys(grants).join(", ")}.`);
+  }
+  return await grant(context, deps, request);
+}
+
+/** Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that failed. */
+async function tokenForDevices(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+  try {
+    return await token(context, deps);
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== "invalid_grant") throw error;
+    return context.json(encodeOauthError(error, { traceId: context.traceId }), { status: 401 });
+  }
+}
+
+const declared = {
+  ...oauthRoute,
+  method: "POST",
+  rawBody: tokenSchema,
+  formBody: tokenSchema,
+  response: responseSchema,
+  summary: "Obtain an access token.",
+  description:
+    "Polls a device code (RFC 8628), exchanges an authorization code with PKCE (RFC 7636), or refreshes a token. Pending and " +
+    "terminal states are 400 with authorization_pending, slow_down, access_denied or expired_token.",
+} as const;
+
+/** Obtains an access token (contract: "Device authorization"). */
+export const oauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/token", handle: tokenForDevices });
+
+/** The same at the root, where coding agents look for it without metadata. */
+export const oauthTokenAtRoot = defineEndpoint<Dependencies>({
+  ...declared,
+  base: "root",
+  path: "/oauth/token",
+  handle: tokenForDevices,
+});
+
+/** Obtains an access token for MCP and other clients of OAuth 2.1. */
+export const mcpOauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/mcp/oauth/token", handle: token });
+
+const revokeSchema = z.looseObject({
+  token: z.string("is required").max(300),
+  token_type_hint: text(100),
+  client_id: text(2_000),
+});
+
+/** Ends the connection of a token (RFC 7009). A token that is not known is no error. */
+async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+  const { token: presented } = await readOauthBody(context, revokeSchema);
+  const credential = deps.directory.find(presented);
+  const connectionId =
+    credential?.kind === "llm-key" ? credential.key.connection?.id : await deps.consent.refreshTokens.connectionOf(presented);
+  const connection = connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
+  if (connection !== undefined && (await deps.consent.connections.end(connection, "The app gave it back."))) {
+    await tellConnection(context, deps, { connection, action: "end app (revoked by the app)" });
+  }
+  return context.json({});
+}
+
+const revocation = {
+  ...oauthRoute,
+  method: "POST",
+  rawBody: revokeSchema,
+  formBody: revokeSchema,
+  response: z.object({}),
+  handle: revoke,
+  summary: "Give an access or refresh token back; its connection ends.",
+} as const;
+
+/** Ends a connection by one of its tokens. */
+export const revokeOauthToken = defineEndpoint<Dependencies>({ ...revocation, path: "/oauth/revoke" });
+
+/** The same for MCP clients. */
+export const revokeMcpToken = defineEndpoint<Dependencies>({ ...revocation, path: "/mcp/oauth/revoke" });

@@ -1,0 +1,52 @@
+import { sessionCookieOf } from "../../account/people/session-cookie.ts";
+import type { SessionCaller } from "../../account/people/session-caller.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { readBodyText } from "../../http/read-body.ts";
+import { assertSameOrigin } from "../../http/same-origin.ts";
+import { accountBodyBytesMax } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+/** The person whose session the browser carries; undefined where nobody is signed in. */
+export function personOf(
+  { request }: RequestContext<unknown>,
+  { people, clock }: Dependencies,
+): Promise<SessionCaller | undefined> {
+  const cookie = sessionCookieOf(request.headers.get("cookie"));
+  return cookie === undefined ? Promise.resolve(undefined) : people.reader.find(cookie, clock.nowMs());
+}
+
+/** A redirect within this origin. 303 makes a GET of whatever came before (RFC 9110, section 15.4.4). */
+export const redirect = (context: RequestContext<unknown>, location: string): Response =>
+  new Response(null, {
+    status: 303,
+    headers: { ...context.headers, location, "cache-control": "no-store", "referrer-policy": "same-origin" },
+  });
+
+/** Where somebody signs in to come back to a page of this origin. */
+export const signInPath = (returnTo: string): string => `/sign-in?return_to=${encodeURIComponent(returnTo)}`;
+
+/** Path and query of a request, to come back to. */
+export function placeOf({ request }: RequestContext<unknown>): string {
+  const { url } = request;
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
+  return start < 0 ? "/" : url.slice(start);
+}
+
+/** The form that a page of ours sent. Throws `forbidden` for forms of other origins (CSRF). */
+export async function readForm(
+  context: RequestContext<unknown>,
+  { publicUrl }: Pick<Dependencies, "publicUrl">,
+): Promise<URLSearchParams> {
+  assertSameOrigin(context.request, publicUrl());
+  return new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax));
+}
+
+/**
+ * A place within this origin that a `return_to` names; `/` for everything else. A path that begins with two slashes, or a slash and
+ * a backslash, is another host's to a browser.
+ */
+export function safeReturn(returnTo: string | null): string {
+  if (returnTo === null || !/^\/(?![/\\])[^\p{Cc}\\]*$/u.test(returnTo) || returnTo.length > 4_000) return "/";
+  const base = "http://origin.invalid";
+  return URL.canParse(returnTo, base) && new URL(returnTo, base).origin === base ? returnTo : "/";
+}

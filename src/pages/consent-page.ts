@@ -1,0 +1,96 @@
+import { html } from "hono/html";
+import { checkboxes, formFields, formHtml, radios, selectHtml, type FormField } from "./forms.ts";
+import { facts, notice } from "./message-page.ts";
+import type { Html, Page } from "./page.ts";
+
+/** A choice of a list, and whether it is chosen at first. */
+export interface Choice {
+  value: string;
+  label: string;
+  chosen: boolean;
+  hint?: string;
+}
+
+/** What a person is asked to grant an app. */
+export interface ConsentPage {
+  title: string;
+  /** What will happen, in a sentence. */
+  lead: string;
+  facts: readonly (readonly [string, string])[];
+  warnings: readonly string[];
+  problem?: string | undefined;
+  /** Address of the page that takes the decision, and what it needs to know again. */
+  action: string;
+  hidden: Readonly<Record<string, string>>;
+  signedInAs: string;
+  workspaces: readonly Choice[];
+  bundles?: readonly Choice[];
+  scopes: readonly Choice[];
+  /** The cap in USD as it is suggested, and the most that was asked for. */
+  limit: { value: string; max: string | undefined };
+  resets: readonly Choice[];
+  expiries: readonly Choice[];
+  models: string;
+  formTargets: readonly string[];
+}
+
+const select = (label: string, name: string, choices: readonly Choice[]): Html =>
+  selectHtml({
+    label,
+    name,
+    options: choices.map(({ value, label: text, chosen }) => ({ value, label: text, selected: chosen })),
+  });
+
+const limitField = ({ limit: { value, max } }: ConsentPage): FormField => ({
+  name: "limit",
+  label: "Spending cap in USD",
+  type: "number",
+  autocomplete: "off",
+  value,
+  min: "0",
+  step: "any",
+  optional: true,
+  ...(max === undefined
+    ? { hint: "Requests are refused once this much is spent. Empty means no cap." }
+    : { max, hint: `Requests are refused once this much is spent. The app asked for ${max}; you may lower it.` }),
+});
+
+const modelsField = ({ models }: ConsentPage): FormField => ({
+  name: "models",
+  label: "Models it may use",
+  type: "text",
+  autocomplete: "off",
+  value: models,
+  optional: true,
+  hint: "Model ids, separated by commas. Empty means all models.",
+});
+
+const ticked = (choices: readonly Choice[]) => choices.map(({ chosen, ...choice }) => ({ ...choice, checked: chosen }));
+
+/** The parts of the form: who pays, what may be done, what it may cost, how long and with which models. */
+const partsOf = (page: ConsentPage): Html => html`
+${select("Workspace that pays", "workspace_id", page.workspaces)}
+${page.bundles === undefined ? "" : radios({ legend: "Access", name: "bundle", options: ticked(page.bundles) })}
+${page.scopes.length === 0 ? "" : checkboxes({ legend: "What it may do", name: "scope", options: ticked(page.scopes) })}
+${formFields([limitField(page)])}
+${select("The cap is for", "limit_reset", page.resets)}
+${select("Access ends", "expiry", page.expiries)}
+${formFields([modelsField(page)])}`;
+
+/** The page on which a person grants an app what it asked for, or less, or declines. */
+export const consentPage = (page: ConsentPage): Page => ({
+  title: page.title,
+  formTargets: page.formTargets,
+  body: html`<div class="card"><h1>${page.title}</h1>
+${page.problem === undefined ? "" : notice("bad", page.problem)}<p>${page.lead}</p>
+${facts(page.facts)}${page.warnings.map((warning) => notice("warning", warning))}
+<p>Signed in as ${page.signedInAs}. <a href="/sign-out">Use another account</a></p>
+${formHtml({
+  action: page.action,
+  hidden: page.hidden,
+  body: partsOf(page),
+  button: "Approve",
+  choice: { name: "decision", value: "approve" },
+  other: { label: "Decline", name: "decision", value: "decline" },
+})}</div>`,
+});
