@@ -50,14 +50,14 @@ import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signI
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
-import { startDeviceFlow, startDeviceFlowAlias } from "./consent/device-code.ts";
+import { startDeviceFlow } from "./consent/device-code.ts";
 import { devicePage, submitDevice } from "./consent/device-page.ts";
 import { authorizePage, submitAuthorize } from "./consent/oauth-authorize.ts";
 import {
   authorizationServerMetadata, authorizationServerMetadataBelow, openIdMetadata, protectedResourceMetadata, protectedResourceMetadataBelow,
 } from "./consent/oauth-metadata.ts";
 import { registerOauthClient } from "./consent/oauth-register.ts";
-import { mcpOauthToken, oauthToken, oauthTokenAtRoot, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
+import { mcpOauthToken, oauthToken, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { providerLogo } from "./catalog/provider-logo.ts";
@@ -117,8 +117,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   createPreset, listPresets, getPreset, changePreset, deletePreset,
   createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
   // Consent
-  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow, startDeviceFlowAlias,
-  oauthToken, oauthTokenAtRoot, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
+  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow,
+  oauthToken, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
   authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
   protectedResourceMetadata, ...protectedResourceMetadataBelow,
   listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,

@@ -69,26 +69,17 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
   });
 }
 
-const declared = {
+/** Begins to connect a device (RFC 8628, section 3.1). */
+export const startDeviceFlow = defineEndpoint<Dependencies>({
   ...oauthRoute,
   method: "POST",
+  path: "/oauth/device/code",
+  summary: "Begin to connect a device.",
+  description:
+    "RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id nor a scope is needed.",
   rawBody: deviceSchema,
   formBody: deviceSchema,
   bodyOptional: true,
   response: responseSchema,
-  summary: "Begin to connect a device.",
   handle: startDevice,
-  description:
-    "RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id nor a " +
-    "scope is needed.",
-} as const;
-
-/** Begins to connect a device (RFC 8628, section 3.1). */
-export const startDeviceFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device/code" });
-
-/** The same where coding agents look for it without metadata. */
-export const startDeviceFlowAlias = defineEndpoint<Dependencies>({
-  ...declared,
-  base: "root",
-  path: "/oauth/device_authorization",
 });

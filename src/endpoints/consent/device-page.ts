@@ -6,7 +6,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
-import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { personOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
 
 const shared = {
@@ -63,10 +63,8 @@ export const devicePage = defineEndpoint<Dependencies>({
   path: "/device",
   summary: "Show the page that connects a device.",
   query: z.object({ user_code: z.string().optional() }),
-  async handle(context, deps) {
+  handle(context) {
     const typed = plainUserCode(context.query.get("user_code") ?? "");
-    const person = await personOf(context, deps);
-    if (person === undefined) return redirect(context, signInPath(placeOf(context)));
     // A code that came with the link is shown and sent by hand, so that a link alone asks for nothing (RFC 8628, section 5.4).
     return pageResponse(context, askForCode(typed === "" ? "" : shownUserCode(typed)));
   },
@@ -84,7 +82,8 @@ export const submitDevice = defineEndpoint<Dependencies>({
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     const userCode = plainUserCode(form.get("user_code") ?? "");
-    if (person === undefined) return redirect(context, signInPath(`/device?user_code=${userCode}`));
+    if (userCode === "") return pageResponse(context, askForCode("", "Type the code."), { status: 400 });
+    if (person === undefined) return redirect(context, signInPath(`/device?user_code=${shownUserCode(userCode)}`));
     const device = await deps.consent.devices.findPending(userCode);
     if (device === undefined) {
       await countGuess(context, deps);

@@ -229,14 +229,6 @@ const declared = {
 /** Obtains an access token (contract: "Device authorization"). */
 export const oauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/token", handle: tokenForDevices });
 
-/** The same at the root, where coding agents look for it without metadata. */
-export const oauthTokenAtRoot = defineEndpoint<Dependencies>({
-  ...declared,
-  base: "root",
-  path: "/oauth/token",
-  handle: tokenForDevices,
-});
-
 /** Obtains an access token for MCP and other clients of OAuth 2.1. */
 export const mcpOauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/mcp/oauth/token", handle: token });
 

@@ -26,7 +26,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
 
   const gateway = (): TestGateway => people.gateway();
   const post = (path: string, fields: Record<string, string>, asJson = false): Promise<Response> =>
-    fetch(path.startsWith("/oauth/device_") ? gateway().origin + path : gateway().baseUrl + path, {
+    fetch(gateway().baseUrl + path, {
       method: "POST",
       ...(asJson
         ? { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
@@ -175,7 +175,7 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   });
 
   test("a coding agent that names its surface alone gets tokens that it can refresh", async () => {
-    const response = await post("/oauth/device_authorization", { surface: "claude_code" });
+    const response = await post("/oauth/device/code", { surface: "claude_code" });
     const answer: unknown = await response.json();
     expect(response.status).toBe(200);
     await decide(textAt(answer, "user_code"));
@@ -229,10 +229,10 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     const shown = await people.owner.ask("GET", `/device?user_code=${userCode}`);
     expect(await shown.text()).not.toContain("Approve");
     const stranger = people.stranger();
-    const sent = await stranger.ask("GET", `/device?user_code=${userCode}`);
+    expect(await (await stranger.ask("GET", `/device?user_code=${userCode}`)).text()).toContain(userCode);
+    const sent = await stranger.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
     expect([sent.status, sent.headers.get("location")]).toEqual([
-      303,
-      `/sign-in?return_to=${encodeURIComponent(`/device?user_code=${userCode}`)}`,
+      303, `/sign-in?return_to=${encodeURIComponent(`/device?user_code=${userCode}`)}`,
     ]);
     const foreign = await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
     expect(foreign.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
