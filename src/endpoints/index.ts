@@ -11,7 +11,7 @@ import { createChildKey, deleteChildKey } from "./account/child-keys.ts";
 import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
 import { createKey, listKeys } from "./account/keys.ts";
 import { createManagementKey, listManagementKeys, revokeManagementKey } from "./account/management-keys.ts";
-import { changeOrganization, createOrganization, getOrganization, listOrganizations } from "./account/organization.ts";
+import { changeOrganization, createOrganization, deleteOrganization, getOrganization, listOrganizations } from "./account/organization.ts";
 import { acceptInvitation, inviteMember, listInvitations, revokeInvitation } from "./account/organization-invitations.ts";
 import { changeMember, listMembers, removeMember } from "./account/organization-members.ts";
 import { agreeToAutomaticTopUps, endAutomaticTopUps, getAutomaticTopUps } from "./account/payments-automatic.ts";
@@ -34,7 +34,7 @@ import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
 import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers } from "./admin/users.ts";
-import { changeAnyWorkspace, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
+import { changeAnyWorkspace, clearAllowlist, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
 import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
 import { modelUptime, modelUptimeByEncodedId } from "./catalog/model-uptime.ts";
@@ -47,6 +47,7 @@ import {
 } from "./account/session-passkeys.ts";
 import { linkProvider, providerCallback, signInByPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
 import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signInWithCode } from "./account/session-two-factor.ts";
+import { changeEmail, deleteAccount, listSignInMethods, unlinkSignInMethod } from "./account/session-account.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
@@ -107,9 +108,10 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
   requestPasswordReset, resetPassword, resetPasswordPage, submitPasswordReset,
   sendVerification, verifyEmail, verifyEmailPage, submitVerification,
+  listSignInMethods, unlinkSignInMethod, deleteAccount, changeEmail,
   deletePasskey, changePassword, getSession, changeSession, listSessions, revokeSession, revokeOtherSessions,
   listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,
-  listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
+  deleteOrganization, listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
   // Account
   createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, deleteChildKey, credits,
   getReferrals, acceptReferral,
@@ -130,7 +132,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators
   grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset,
-  listAllWorkspaces, getWorkspace, changeAnyWorkspace, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
+  listAllWorkspaces, getWorkspace, changeAnyWorkspace, clearAllowlist, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
   errorsOverview, northStar, listSmokeTests, runSmokeTests,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,

@@ -144,6 +144,23 @@ export class Organizations {
     });
   }
 
+  /**
+   * Dissolves an organisation: members, invitations and, until it is closed, the way into its workspace are gone at once. Throws
+   * `forbidden` for all but owners.
+   */
+  dissolve(standing: Standing): Promise<void> {
+    const { organizationId } = standing;
+    return this.oneAtATime(organizationId, async (transaction) => {
+      const { role, workspaceId } = await this.find(standing, transaction);
+      if (role !== "owner") throw new GatewayError("forbidden", "Only owners may delete the organisation.");
+      const nowMs = this.options.clock.nowMs();
+      await transaction.updateTable("workspaces").set({ blocked_at_ms: nowMs }).where("id", "=", workspaceId).execute();
+      await transaction.updateTable("organization_invitations").set({ revoked_at_ms: nowMs })
+        .where("organization_id", "=", organizationId).where("accepted_at_ms", "is", null).where("revoked_at_ms", "is", null).execute();
+      await transaction.deleteFrom("organization_members").where("organization_id", "=", organizationId).execute();
+    });
+  }
+
   assertMayAssign(own: Role, other: Role): void {
     if (mayAssign(own, other)) return;
     throw new GatewayError("forbidden", "Only owners may make, change and remove owners.");

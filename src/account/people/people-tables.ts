@@ -26,7 +26,7 @@ export interface PeopleTables extends WorkspaceTables {
     expires_at_ms: number;
   };
   user_verifications: { id: string; expires_at: string };
-  passkeys: { id: string; user_id: string };
+  passkeys: { id: string; user_id: string; name: string | null; created_at: string | null };
   organizations: { id: string; name: string; created_at_ms: number };
   organization_members: { organization_id: string; user_id: string; role: string; joined_at_ms: number };
   organization_invitations: {

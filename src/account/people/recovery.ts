@@ -3,6 +3,7 @@ import { brand } from "../../platform/lib/brand.ts";
 import { dayMs, hourMs, type Clock } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { NamedWindows } from "../limits/named-windows.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import type { PasswordHasher } from "./password-hasher.ts";
@@ -105,9 +106,58 @@ export class Recovery {
     });
   }
 
-  /** Notes that an address is its user's. Throws `forbidden`. */
+  /** Throws `not_configured` where no mail is sent. */
+  assertMail(): void {
+    if (this.options.mailer === undefined) throw new GatewayError("not_configured", "This installation sends no mail.");
+  }
+
+  /** Sends a link to another address of a user, and word to whoever has that address already; which of them shows nowhere. */
+  requestEmailChange({ userId, oldEmail, email }: { userId: string; oldEmail: string; email: string }): void {
+    this.assertMail();
+    this.afterwards(async () => {
+      const { database, links, mailer, publicUrl } = this.options;
+      const holder = await database.selectFrom("users").select("id").where("email", "=", email).executeTakeFirst();
+      if (!this.mayMail(email)) return;
+      if (holder !== undefined) {
+        await mailer?.send({
+          to: email, subject: `Your address at ${brand.productName}`,
+          text: "Somebody wanted to use this address for another account. It is yours already, so nothing was changed.\n",
+        });
+        return;
+      }
+      const { token } = await links.issue("email-change", { userId, email, byMail: true, lifeMs: verificationLifeMs });
+      await mailer?.send({
+        to: email, subject: `Confirm your new address for ${brand.productName}`,
+        text: `Confirm that ${oldEmail} is to sign in with this address from now on. The link works once, within a day:\n\n`
+          + `${publicUrl()}/verify-email?token=${token}\n\nIf it was not you, there is nothing to do.\n`,
+      });
+    });
+  }
+
+  /** Gives a user the address that a link was sent to, and tells the one before. Throws `forbidden`. */
+  private async changeEmail(token: string): Promise<void> {
+    const { database, links, mailer } = this.options;
+    const before = await database.transaction().execute(async (transaction) => {
+      const { userId, email } = await links.take(transaction, "email-change", token);
+      const user = await transaction.selectFrom("users").select("email").where("id", "=", userId).executeTakeFirst();
+      await transaction.updateTable("users").set({ email, email_verified: 1 }).where("id", "=", userId).execute();
+      await transaction.deleteFrom("user_links").where("user_id", "=", userId).where("used_at_ms", "is", null).execute();
+      return user?.email;
+    }).catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error;
+      throw new GatewayError("conflict", "Another account has this address by now.");
+    });
+    if (before === undefined) return;
+    this.afterwards(async () => mailer?.send({
+      to: before, subject: `Your address at ${brand.productName} was changed`,
+      text: "Your account signs in with another address from now on. If it was not you, tell the operator of the service.\n",
+    }));
+  }
+
+  /** Notes that an address is its user's, or is to be. Throws `forbidden`. */
   async verify(token: string): Promise<void> {
     const { database, links } = this.options;
+    if (await links.accepts("email-change", token)) return this.changeEmail(token);
     await database.transaction().execute(async (transaction) => markVerified(transaction, await links.take(transaction, "email", token)));
     this.options.onVerified();
   }

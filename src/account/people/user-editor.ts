@@ -83,10 +83,11 @@ export class UserEditor {
 
   /**
    * Deletes a user: sessions, ways to sign in and memberships with them; the personal workspace, and organisations that have
-   * nobody else, are closed, their credentials revoked. Throws `not_found`, and `conflict` for the last operator, for
-   * oneself, and for the only owner of an organisation with other members.
+   * nobody else, are closed, their credentials revoked. `by` is null for whoever deletes the own account.
+   * Throws `not_found`, and `conflict` for the last operator, for an operator who asks to delete the own account that way, and
+   * for the only owner of an organisation with other members.
    */
-  remove(id: string, by: string): Promise<ClosedWorkspace[]> {
+  remove(id: string, by: string | null): Promise<ClosedWorkspace[]> {
     return this.turns.run("users", async () => {
       const user = await this.find(id);
       if (id === by) throw conflict("You cannot delete yourself. Another operator can.");
@@ -130,7 +131,8 @@ export class UserEditor {
     if (blocked) await this.options.sessions.revokeAll(user.id);
   }
 
-  private async close(workspaceId: string): Promise<ClosedWorkspace> {
+  /** Shuts a workspace for ever and takes its credentials away; balance and records stay. */
+  async close(workspaceId: string): Promise<ClosedWorkspace> {
     const { database, clock, revokeCredentials } = this.options;
     await database.updateTable("workspaces").set({ blocked_at_ms: clock.nowMs() }).where("id", "=", workspaceId).execute();
     this.putChanged(workspaceId, (workspace) => ({ ...workspace, blocked: true }));

@@ -6,12 +6,12 @@ import { newOneTimeToken } from "./one-time-token.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** What a link is good for. */
-export type LinkPurpose = "password" | "email";
+export type LinkPurpose = "password" | "email" | "email-change";
 
 /** What a link proves. */
 export interface UserLink {
   userId: string;
-  /** The address that the user had when it was made. */
+  /** The address that the user had when it was made, or is to have. */
   email: string;
   /** Whether it was sent to that address, so that whoever has it reads mail there. */
   byMail: boolean;

@@ -38,6 +38,17 @@ export interface SignInWays {
   providers: string[];
 }
 
+/** One way to sign in. */
+export interface SignInMethod {
+  /** `acct_` or `psk_` id. */
+  id: string;
+  type: "password" | "passkey" | "oidc";
+  /** Id of the OpenID provider; null for the others. */
+  provider: string | null;
+  name: string | null;
+  createdAt: string | null;
+}
+
 /** A text that is looked for as it is: `%` and `_` stand for themselves. */
 const containing = (text: string): string => `%${text.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 
@@ -71,6 +82,43 @@ export class UserStore {
     ]);
     const ids = accounts.map(({ provider_id: provider }) => provider);
     return { password: ids.includes("credential"), passkeys: Number(count), providers: ids.filter((each) => each !== "credential") };
+  }
+
+  /** Every way to sign in, the oldest first, and whether the password is followed by a second factor. */
+  async methodsOf(userId: string, database = this.database): Promise<{ methods: SignInMethod[]; twoFactor: boolean }> {
+    const accounts = await database.selectFrom("user_accounts").selectAll().where("user_id", "=", userId).orderBy("id").execute();
+    const passkeys = await database.selectFrom("passkeys").selectAll().where("user_id", "=", userId).orderBy("id").execute();
+    const user = await database.selectFrom("users").select("two_factor_enabled").where("id", "=", userId).executeTakeFirst();
+    const ofAccounts = accounts.map(({ id, provider_id: provider, created_at: createdAt }): SignInMethod => (provider === "credential"
+      ? { id, type: "password", provider: null, name: null, createdAt } : { id, type: "oidc", provider, name: null, createdAt }));
+    const ofPasskeys = passkeys.map(({ id, name, created_at: createdAt }): SignInMethod =>
+      ({ id, type: "passkey", provider: null, name, createdAt }));
+    return { methods: [...ofAccounts, ...ofPasskeys], twoFactor: user?.two_factor_enabled === 1 };
+  }
+
+  /** Takes one way away. Throws `not_found`, and `conflict` where none would be left that works with these providers. */
+  async unlink({ userId, id, providers }: { userId: string; id: string; providers: readonly string[] }): Promise<void> {
+    await this.database.transaction().execute(async (transaction) => {
+      // Whoever writes the row first lets others that take ways away wait, at every gateway.
+      await transaction.updateTable("users").set(({ ref }) => ({ name: ref("name") })).where("id", "=", userId).execute();
+      const { methods } = await this.methodsOf(userId, transaction);
+      if (!methods.some((method) => method.id === id)) {
+        throw new GatewayError("not_found", "You have no way to sign in with this id. GET /session/sign-in-methods lists them.");
+      }
+      const works = ({ provider }: SignInMethod): boolean => provider === null || providers.includes(provider);
+      if (!methods.some((method) => method.id !== id && works(method))) {
+        throw new GatewayError("conflict", "This is the last way to sign in. Add another one first.");
+      }
+      await transaction.deleteFrom("user_accounts").where("id", "=", id).where("user_id", "=", userId).execute();
+      await transaction.deleteFrom("passkeys").where("id", "=", id).where("user_id", "=", userId).execute();
+    });
+  }
+
+  /** The hash of the password; undefined for accounts without one. */
+  async passwordHashOf(userId: string): Promise<string | undefined> {
+    const row = await this.database.selectFrom("user_accounts").select("password")
+      .where("user_id", "=", userId).where("provider_id", "=", "credential").executeTakeFirst();
+    return row?.password ?? undefined;
   }
 
   /** Whose an address is, and their personal workspace; undefined where nobody has it. */

@@ -71,6 +71,20 @@ export class IpAllowlistEditor {
     });
   }
 
+  /** Takes every entry off, so that whoever shut themselves out comes in again; gives what was on the list. */
+  clear(workspaceId: string): Promise<readonly AllowedRange[]> {
+    return this.turns.run(workspaceId, async () => {
+      const entries = this.allowlist.of(workspaceId);
+      await this.write(workspaceId, {
+        wanted: [],
+        work: async () => {
+          for (const { id } of entries) await this.store.remove(id);
+        },
+      });
+      return entries;
+    });
+  }
+
   /** A write whose answer was lost may stand all the same: what the database says then is what is in force. */
   private async write(
     workspaceId: string, { wanted, work }: { wanted: readonly AllowedRange[]; work: () => Promise<void> },

@@ -4,6 +4,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField } from "./account-fields.ts";
 import { forSessions, sessionOf } from "./people-fields.ts";
+import { assertNothingLeft } from "./session-account.ts";
 import { organizationObject, organizationObjectSchema } from "./people-object.ts";
 
 const nameSchema = z.object({ name: nameField });
@@ -70,5 +71,32 @@ export const changeOrganization = defineEndpoint<Dependencies, z.infer<typeof na
     context.changedIn = organization.workspaceId;
     await people.organizations.rename(organization.id, name);
     return context.json(organizationObject({ ...organization, name }));
+  },
+});
+
+const deletionSchema = z.strictObject({
+  confirm: z.boolean("must be true or false").default(false).describe("Gives up what is left of the credits."),
+});
+
+/** Deletes an organisation and closes its workspace. */
+export const deleteOrganization = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({
+  ...forSessions,
+  method: "DELETE",
+  path: "/organizations/:id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Delete an organisation.",
+  description: "For owners. Members and invitations go with it, and its workspace is closed: keys are deleted, records stay, credits are "
+    + "given up, which needs confirm where there are any.",
+  body: deletionSchema,
+  bodyOptional: true,
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, deps) {
+    const standing = standingOf(context);
+    const { id, role, workspaceId } = await deps.people.organizations.find(standing);
+    context.changedIn = workspaceId;
+    if (role === "owner") await assertNothingLeft(deps, workspaceId, context.body.confirm ?? false);
+    await deps.people.organizations.dissolve(standing);
+    await deps.userEditor.close(workspaceId);
+    return context.json({ deleted: true, id });
   },
 });

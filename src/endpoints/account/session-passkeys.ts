@@ -3,6 +3,7 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
+import { sessionOf } from "./people-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
 import { signInWithPasskeyAnswer } from "./sign-in-flow.ts";
 import { successSchema } from "./session-sign-in.ts";
@@ -123,7 +124,9 @@ export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletio
   body: deletionSchema,
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/delete-passkey", body: context.body });
-    return answerWith(context, answer, { deleted: true, id: context.body.id });
+    const { users, settings } = deps.people;
+    const { id } = context.body;
+    await users.unlink({ userId: sessionOf(context).user.id, id, providers: settings.oidc.map((provider) => provider.id) });
+    return context.json({ deleted: true, id });
   },
 });

@@ -3,6 +3,7 @@ import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
+import { deleteWithKeys } from "../account/session-account.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   forOperators, operatorOf, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
@@ -117,7 +118,7 @@ export const deleteUser = defineEndpoint<Dependencies>({
   }),
   async handle(context, deps) {
     const id = context.param("id");
-    const closed = await deps.userEditor.remove(id, operatorOf(context, deps));
+    const closed = await deleteWithKeys(deps, id, operatorOf(context, deps));
     return context.json({
       deleted: true, id,
       closed_workspaces: closed.map(({ workspaceId, llmKeys, managementKeys, providerKeys }) =>

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { planIds } from "../../account/workspaces/plan.ts";
 import type { Workspace } from "../../account/workspaces/workspace.ts";
+import { checkAddress } from "../../http/check-address.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
@@ -78,5 +79,24 @@ export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof ch
   response: adminWorkspaceSchema,
   async handle(context, deps) {
     return context.json(await adminWorkspace(await deps.workspaceEditor.change(context.param("id"), context.body), deps));
+  },
+});
+
+/** Opens a workspace that its allowlist has shut its own people out of. */
+export const clearAllowlist = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "DELETE",
+  path: "/admin/workspaces/:id/ip-allowlist",
+  anywhere: true,
+  summary: "Take everything off a workspace's IP allowlist (operators).",
+  description: "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
+  response: z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
+  async handle(context, { security, workspaceEditor }) {
+    // A key that leaked may not open the list that keeps its finder out.
+    if (context.caller.kind !== "session") checkAddress(security.allowlist, context);
+    const { id } = workspaceEditor.find(context.param("id"));
+    context.changedIn = id;
+    const removed = await security.allowlistEditor.clear(id);
+    return context.json({ deleted: true, id, removed: removed.map(({ cidr }) => cidr) });
   },
 });
