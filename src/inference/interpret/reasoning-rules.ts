@@ -1,7 +1,8 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type { ReasoningRequest } from "../canonical/reasoning.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
-import type { ReasoningLevels } from "../catalog/model.ts";
+import type { Loss } from "../canonical/loss.ts";
+import type { ReasoningLevels, UpstreamRoute } from "../catalog/model.ts";
 import { clampEffort } from "./clamp-effort.ts";
 
 /**
@@ -28,3 +29,15 @@ function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): Reason
   if (reasoning.effort !== undefined) return reasoning;
   return budgetTokens === undefined ? reasoning : { ...reasoning, effort: "high" };
 }
+
+/**
+ * Whether a route is told the format of the answer (rule 6): one whose list of parameters lacks it is asked last, and without it. A
+ * route without a list of its own is permissive.
+ */
+export function takesFormat({ supportedParameters: declared = [] }: UpstreamRoute): boolean {
+  return declared.length === 0 || declared.includes("response_format") || declared.includes("structured_outputs");
+}
+
+/** The loss of a format that a route does not take. */
+export const undeclaredFormat = (field: string): Loss =>
+  ({ field, reason: "the provider does not declare response_format for this model" });

@@ -73,7 +73,7 @@ export class SpokenMeter {
   get isAcceptable(): boolean {
     const { finishReason } = this;
     if (this.visibleCharacters > 0) return true;
-    if (finishReason === null || finishReason === "stop" || finishReason === "tool_calls") return false;
+    if (finishReason === null || finishReason === "stop" || finishReason === "tool_calls" || finishReason === "error") return false;
     return true;
   }
 

@@ -11,7 +11,7 @@ import { lowerCap } from "./lowered-cap.ts";
 import { wantsMetadataInLastEvent } from "./metadata-place.ts";
 import { fallbackBlock } from "./model-fallback.ts";
 import { chatHabits } from "./mismatched-answer.ts";
-import { reasoningFor } from "./reasoning-rules.ts";
+import { reasoningFor, takesFormat, undeclaredFormat } from "./reasoning-rules.ts";
 import { SpokenMeter } from "./spoken-meter.ts";
 import { TranslatedRelay } from "./translated-relay.ts";
 
@@ -27,7 +27,8 @@ export function translate(
 ): Interpretation {
   const capped = withCap(request.canonical(), { route, outputCap });
   const largest = lowerCap(route.maxCompletionTokens, outputCap);
-  const reasoned = withReasoning(capped.request, { route: { model, route }, upstream });
+  const formatted = withFormat(capped.request, route);
+  const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
   const canonical = signsCalls(upstream) ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) } : reasoned;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
     upstreamModel: route.upstreamModel,
@@ -47,7 +48,7 @@ export function translate(
     habits: chatHabits[upstream.id],
     requestText: JSON.stringify(body),
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
-    losses: [...capped.losses, ...losses],
+    losses: [...capped.losses, ...formatted.losses, ...losses],
     readWhole: (_, answer) => {
       const response = upstream.decodeResponse(answer, decoding);
       // Messages and the Gemini API tell no time.
@@ -89,6 +90,13 @@ function withCap(
   }
   const loss = { field: "max_tokens", reason: `cut to the ${maxCompletionTokens} that the provider allows for this model` };
   return { request: { ...request, maxOutputTokens: maxCompletionTokens }, losses: [loss] };
+}
+
+/** A format of the answer goes to routes that declare it, and to those that declare nothing. */
+function withFormat(request: CanonicalRequest, route: UpstreamRoute): { request: CanonicalRequest; losses: Loss[] } {
+  if (request.output === undefined || request.output.type === "text" || takesFormat(route)) return { request, losses: [] };
+  const { output: _, ...rest } = request;
+  return { request: rest, losses: [undeclaredFormat("response_format")] };
 }
 
 function withReasoning(

@@ -120,7 +120,7 @@ describe("what speaks to the gateway stays with it", () => {
   });
 });
 
-describe("answers come back byte for byte, but for id, model and cost", () => {
+describe("answers come back byte for byte, but for id, model, cost and what every answer has to have", () => {
   const choices = [
     '"choices":[ {"index":0',
     '"message":{"role":"assistant","content":"\\u00e9 😀","x_big":12345678901234567890}',
@@ -138,7 +138,7 @@ describe("answers come back byte for byte, but for id, model and cost", () => {
       messages: [{ role: "user", content: "x" }],
     });
     const id = `chatcmpl-${response.headers.get("x-service-trace-id")}`;
-    const shown = `${members(id, "acme/large")},${choices},"usage":${usage},"cost":0.000016}`;
+    const shown = `${members(id, "acme/large")},${choices},"usage":${usage},"cost":0.000016},"system_fingerprint":null`;
     expect(await response.text()).toBe(`{${shown}}`);
   });
 
@@ -164,7 +164,8 @@ describe("answers come back byte for byte, but for id, model and cost", () => {
     const id = `chatcmpl-${response.headers.get("x-service-trace-id")}`;
     const shown = (rest: string): string => `data: {${members(id, "acme/large")},${rest}`;
     const lines = (await response.text()).split("\n\n");
-    expect(lines.slice(0, 2)).toEqual([`${shown(delta)}}`, `${shown(finish)}}`]);
+    const withRole = delta.replace('"delta":{', '"delta":{"role":"assistant",');
+    expect(lines.slice(0, 2)).toEqual([`${shown(withRole)}}`, `${shown(finish)}}`]);
     expect(lines[2]).toStartWith(shown(`"choices":[],"usage":${usage},"cost":0.000016}`));
     expect(lines.slice(3)).toEqual(["data: [DONE]", ""]);
   });

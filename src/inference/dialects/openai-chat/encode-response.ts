@@ -9,7 +9,7 @@ import type { ResponseContext } from "../dialect.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeUsage } from "./encode-usage.ts";
-import { encodeFinish } from "./finish-fields.ts";
+import { encodeFinish, errorOfFinish } from "./finish-fields.ts";
 import { addGatewayFields } from "../gateway-fields.ts";
 import { joinTexts } from "./join-texts.ts";
 import { encodeLogProbabilities } from "./log-probability-fields.ts";
@@ -29,6 +29,8 @@ export function encodeResponse(response: CanonicalResponse, context: ResponseCon
   if (response.serviceTier !== undefined) body.service_tier = response.serviceTier;
   // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be missing.
   body.system_fingerprint = response.systemFingerprint ?? null;
+  const broken = response.choices.find(({ finish }) => finish.reason === "error");
+  if (broken !== undefined) body.error = errorOfFinish(broken.finish);
   if (extensions?.dialect === "openai-chat") Object.assign(body, extensions.fields);
   addGatewayFields(body, gateway);
   return body;

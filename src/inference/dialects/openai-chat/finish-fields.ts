@@ -47,3 +47,9 @@ export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean
     ...(finish.stopSequence !== undefined && { stop_reason: finish.stopSequence }),
   };
 }
+
+/** The `error` that stands beside the finish reason of that name. */
+export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
+  code: "upstream_error", message: explanation ?? "The provider broke off the answer.", type: "upstream_error", param: null,
+  metadata: { type: "upstream_error" },
+});

@@ -7,9 +7,13 @@ const prefix = { from: '{"id":"up","model":"large",', to: '{"id":"shown","model"
 const eventOf = (choice: string): string => `${prefix.from}"choices":[${choice}]}`;
 const saying = (text: string, index = 0): string => eventOf(`{"index":${index},"delta":{"content":"${text}"},"finish_reason":null}`);
 
+/** Learns an event that the client is shown with another start. */
+const learn = (alike: AlikeEvents, data: string, swap = prefix): void =>
+  alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix: swap, shown: data.replace(swap.from, swap.to) });
+
 function learned(data: string): AlikeEvents {
   const alike = new AlikeEvents();
-  alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix });
+  learn(alike, data);
   return alike;
 }
 
@@ -34,7 +38,7 @@ describe("events that differ in their text alone", () => {
       `${bare.from}"choices":[{"index":0,"delta":{"role":"${role}","content":"${content}"}}]}`;
     const alike = new AlikeEvents();
     const data = saying("assistant", text);
-    alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix: bare });
+    learn(alike, data, bare);
     expect([alike.find(saying("assistant", other)), alike.find(saying(other, text))]).toEqual([undefined, undefined]);
   });
 
@@ -93,6 +97,21 @@ describe("events that differ in their text alone", () => {
     expect(alike.find(data.replace('"a"', '"x"').replace('"content":"index"', '"content":"x"'))).toBeUndefined();
   });
 
+  test("are shown as the one that was read was shown", () => {
+    const bare = (text: string): string => eventOf(`{"index":0,"delta":{"content":"${text}"}}`);
+    const alike = new AlikeEvents();
+    const shown = saying("Hello").replace(prefix.from, prefix.to);
+    alike.learn(bare("Hello"), { chunk: JSON.parse(bare("Hello")) as ChatChunk, prefix, shown });
+    expect(alike.find(bare(", you"))?.frames).toBe(`data: ${saying(", you").replace(prefix.from, prefix.to)}\n\n`);
+  });
+
+  test("are read where the client is not shown their text", () => {
+    const alike = new AlikeEvents();
+    const shown = eventOf('{"index":0,"delta":{},"finish_reason":null}');
+    alike.learn(saying("Hello"), { chunk: JSON.parse(saying("Hello")) as ChatChunk, prefix, shown });
+    expect(alike.find(saying("Hello"))).toBeUndefined();
+  });
+
   test("thoughts are known as well, under either name", () => {
     for (const name of ["reasoning", "reasoning_content"]) {
       const thinking = (text: string): string => eventOf(`{"index":0,"delta":{"content":null,"${name}":"${text}"}}`);
@@ -103,7 +122,7 @@ describe("events that differ in their text alone", () => {
   test("after four forms that fitted nothing no more are learned", () => {
     const alike = new AlikeEvents();
     const padded = (pad: number): string => saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
-    for (let pad = 1; pad <= 6; pad += 1) alike.learn(padded(pad), { chunk: JSON.parse(padded(pad)) as ChatChunk, prefix });
+    for (let pad = 1; pad <= 6; pad += 1) learn(alike, padded(pad));
     expect([alike.find(padded(4)) === undefined, alike.find(padded(6)) === undefined]).toEqual([false, true]);
   });
 });
@@ -112,12 +131,18 @@ test("a relay tells and counts the same, whether it knows an event's form or rea
   const pieces = ["Once", " upon", "\\n", " a \\\"time\\\"", "é", " there", "\\u00e9", " was", "<>&"];
   const relayOf = (): ChatRelay => new ChatRelay({
     traceId: "t", shown: { id: "shown", model: "acme/large" }, inputTokens: 1, windowTokens: 1_000, status: 200, fallback: undefined,
+    shape: { legacyFunctions: false, hidesReasoning: false }, nowSeconds: () => 1_000,
     settle: () => Promise.reject(new Error("nothing is settled here")), metadataText: () => "",
   });
-  const relay = relayOf();
+  const begun = (): ChatRelay => {
+    const relay = relayOf();
+    relay.accept({ data: eventOf('{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}') });
+    return relay;
+  };
+  const relay = begun();
   const frames = pieces.map((piece) => relay.accept({ data: saying(piece) }));
   // A fresh relay knows no form, so it reads each event.
-  expect(frames).toEqual(pieces.map((piece) => relayOf().accept({ data: saying(piece) })));
+  expect(frames).toEqual(pieces.map((piece) => begun().accept({ data: saying(piece) })));
   const characters = pieces.reduce((sum, piece) => sum + (JSON.parse(`"${piece}"`) as string).length, 0);
   expect(relay.metered().usage.outputTokens).toBe(Math.ceil(characters / 4));
 });

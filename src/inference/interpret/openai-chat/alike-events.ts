@@ -93,8 +93,8 @@ export class AlikeEvents {
     return { frames: frames + shown.after, index, characters };
   }
 
-  /** Learns the form of an event that was read, where it says nothing but a piece of text and the client gets its start swapped. */
-  learn(data: string, { chunk, prefix }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined }): void {
+  /** Learns the form of an event that was read, where it says nothing but a piece of text, and of what the client is shown of it. */
+  learn(data: string, { chunk, prefix, shown }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined; shown: string }): void {
     if (this.triesLeft === 0 || prefix === undefined || !data.startsWith(prefix.from) || data.includes("\n")) return;
     const text = textAlone(chunk);
     if (text === undefined || needsReading.test(text)) return;
@@ -102,10 +102,11 @@ export class AlikeEvents {
     const start = data.indexOf(`"${text}"`, prefix.from.length) + 1;
     const before = data.slice(0, start);
     const after = data.slice(start + text.length);
-    const shownBefore = prefix.to + before.slice(prefix.from.length);
+    const shownStart = shown.indexOf(`"${text}"`, shown.indexOf('"choices"')) + 1;
+    if (shownStart === 0) return;
     this.form = {
-      before, after, lines: linesOf(before, after), shown: linesOf(shownBefore, after), index: indexOf(chunk.choices?.[0] ?? {}),
-      proved: false,
+      before, after, lines: linesOf(before, after), shown: linesOf(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
+      index: indexOf(chunk.choices?.[0] ?? {}), proved: false,
     };
   }
 
@@ -134,9 +135,10 @@ export class AlikeEvents {
 }
 
 /** Whether a text in the form's place is what the event says: what was found there first may be another member, or none. */
-function saysText({ before, after }: Form): boolean {
+function saysText({ before, after, shown }: Form): boolean {
   try {
-    return textAlone(JSON.parse(before + probe + after) as ChatChunk) === probe;
+    const [came, goes] = [`${before}${probe}${after}`, `${shown.before}${probe}${shown.after}`.slice("data: ".length)];
+    return [came, goes].every((data) => textAlone(JSON.parse(data) as ChatChunk) === probe);
   } catch {
     return false;
   }

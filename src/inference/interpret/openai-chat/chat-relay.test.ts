@@ -87,7 +87,7 @@ describe("the chunk with the usage tells of the charge, and of the metadata wher
   const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}';
   const priced = '"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.000016}';
   const metadata = '"service_metadata":{"timings":{}}';
-  const start = '"id":"up","model":"large"';
+  const start = '"id":"up","object":"chat.completion.chunk","created":7,"model":"large"';
   test.each([
     ["as usual", `{${start},"choices":[],${usage}}`, `"choices":[],${priced},${metadata}}`],
     ["with spaces", `{ ${start}, "choices": [], ${usage} }`, `"choices": [], ${priced},${metadata} }`],

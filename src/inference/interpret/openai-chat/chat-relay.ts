@@ -9,6 +9,7 @@ import type { SseEvent } from "../../upstream/sse-event.ts";
 import type { RelayOptions, StreamRelay } from "../interpretation.ts";
 import { fallbackMembers, type ModelFallback } from "../model-fallback.ts";
 import { reportedFault, StreamFault, type ReportedDetails } from "../stream-fault.ts";
+import { ChunkShape, type AnswerShape } from "./answer-shape.ts";
 import { AlikeEvents } from "./alike-events.ts";
 import { ChatStreamMeter, type ChatChunk } from "./chat-stream-meter.ts";
 import { pricedUsageText } from "./chat-usage-text.ts";
@@ -18,6 +19,8 @@ import { tellsCost, withoutCost } from "./without-cost.ts";
 /** What a chat relay is made of. */
 export interface ChatRelayOptions extends RelayOptions {
   traceId: string;
+  shape: AnswerShape;
+  nowSeconds(): number;
 }
 
 /**
@@ -31,6 +34,7 @@ export class ChatRelay implements StreamRelay {
   readonly pingFrame = ": ping\n";
   private readonly options: ChatRelayOptions;
   private readonly meter: ChatStreamMeter;
+  private readonly shape: ChunkShape;
   private readonly alike = new AlikeEvents();
   private prefix: SwappedPrefix | undefined;
   private untoldFallback: ModelFallback | undefined;
@@ -39,6 +43,7 @@ export class ChatRelay implements StreamRelay {
     this.options = options;
     this.untoldFallback = options.fallback;
     this.meter = new ChatStreamMeter(options);
+    this.shape = new ChunkShape(options.shape, options);
   }
 
   get hasContent(): boolean {
@@ -77,13 +82,15 @@ export class ChatRelay implements StreamRelay {
     const chunk = this.parse(event);
     this.meter.observe(chunk);
     // OpenRouter and its like report a failure as the reason of a finish.
-    if (this.meter.finishReason === "error") throw reportedFault({ message: "the provider broke off the answer" });
+    const { finish } = this.meter;
+    if (finish?.reason === "error") throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     // Between the members of JSON a line break is a blank; the client would take it for the end of its line.
     const line = data.includes("\n") ? data.replaceAll("\n", " ") : data;
-    const text = this.renamed(line);
+    const renamed = this.renamed(line);
+    const { text, isSteady } = this.shape.shown(renamed, chunk);
     if (chunk.usage === undefined || chunk.usage === null) {
-      this.alike.learn(line, { chunk, prefix: this.prefix });
+      if (isSteady) this.alike.learn(line, { chunk, prefix: this.prefix, shown: text });
       return `data: ${text}\n\n`;
     }
     return this.withUsage(text, chunk);
@@ -198,10 +205,12 @@ export class ChatRelay implements StreamRelay {
   /** A frame that the upstream did not send. */
   private ownChunk(choices: string, members: string): string {
     const { id, model } = this.options.shown;
-    const head = JSON.stringify({ id, object: "chat.completion.chunk", created: this.meter.created, model });
+    const head = JSON.stringify({ id, object: "chat.completion.chunk", created: this.shape.created, model });
     return `data: ${head.slice(0, -1)},"choices":${choices}${members}}\n\n`;
   }
 }
+
+const brokenOff = (word: string | null): string => `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
 
 /** A chunk whose usage tells of the charge. */
 function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: bigint }): string {

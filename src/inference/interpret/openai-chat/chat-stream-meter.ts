@@ -1,5 +1,8 @@
 import { boundUsage } from "../bound-usage.ts";
+import type { Finish, FinishReason } from "../../canonical/finish-reason.ts";
+import type { JsonObject } from "../../canonical/json.ts";
 import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
+import { decodeFinish } from "../../dialects/openai-chat/finish-fields.ts";
 import { estimateUsage, readChatUsage } from "../../dialects/openai-chat/read-usage.ts";
 
 /** The parts of a chat chunk that are read while it is relayed. */
@@ -8,6 +11,8 @@ export interface ChatChunk {
   created?: unknown;
   choices?: (ChatChoice | null)[];
   usage?: unknown;
+  object?: unknown;
+  system_fingerprint?: unknown;
   x_groq?: { usage?: unknown };
   error?: { message?: unknown; code?: unknown; type?: unknown } | string | null;
 }
@@ -16,6 +21,7 @@ interface ChatChoice {
   index?: unknown;
   delta?: ChatDelta | null;
   finish_reason?: unknown;
+  error?: { message?: unknown } | null;
 }
 
 interface ChatDelta {
@@ -42,6 +48,9 @@ function deltaLength(delta: ChatDelta): number {
   return delta.audio ? length + 1 : length;
 }
 
+/** Ends that tell nothing where nothing was said. */
+const quietEnds: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls", "error"]);
+
 const isFinish = (reason: unknown): reason is string => typeof reason === "string" && reason !== "";
 
 /** Which choice it is; servers that give one alone may leave it out. */
@@ -52,8 +61,10 @@ export const indexOf = ({ index }: ChatChoice): number => (typeof index === "num
  * shape than a chunk's count as nothing.
  */
 export class ChatStreamMeter {
+  /** The word that the upstream wrote. */
   finishReason: string | null = null;
-  created = 0;
+  /** What that word means; undefined while there is none, and of a word that is not known. */
+  finish: Finish | undefined;
   /** Whether the final metadata already stood on a chunk of the upstream's. */
   metadataShown = false;
   /** Whether the charge already stood on a chunk of the upstream's. */
@@ -73,7 +84,6 @@ export class ChatStreamMeter {
   }
 
   observe(chunk: ChatChunk): void {
-    if (this.created === 0 && typeof chunk.created === "number") this.created = chunk.created;
     for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
       if (typeof choice === "object" && choice !== null) this.observeChoice(choice);
     }
@@ -96,6 +106,7 @@ export class ChatStreamMeter {
     }
     if (isFinish(choice.finish_reason)) {
       this.finishReason = choice.finish_reason;
+      this.finish = decodeFinish(choice as JsonObject);
       this.open.delete(indexOf(choice));
     }
   }
@@ -121,7 +132,7 @@ export class ChatStreamMeter {
 
   /** There is content, or an end without any that still tells the client something: cut by its own limit, or filtered. */
   get isAcceptable(): boolean {
-    return this.hasContent || (this.finishReason !== null && this.finishReason !== "stop" && this.finishReason !== "tool_calls");
+    return this.hasContent || (this.finish !== undefined && !quietEnds.has(this.finish.reason));
   }
 
   /** Whether the charge belongs on this chunk: it carries usage and is a last one, not one of many. */

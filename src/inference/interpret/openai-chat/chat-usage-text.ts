@@ -40,16 +40,17 @@ export function pricedUsageText(options: { original: string | undefined; metered
   ]));
 }
 
-/** The provider's usage with the three counts that every chat client reads: some name them otherwise, or send no total. */
+/** The provider's usage with the three counts that every chat client reads: some name them otherwise, or send a total that is none. */
 function withTotals(text: string, { usage }: MeteredUsage): string {
-  if (quotedNames.every((quoted) => text.includes(quoted))) return text;
+  const told = JSON.parse(text) as Record<string, unknown>;
+  const { prompt_tokens: promptTold, completion_tokens: completionTold, total_tokens: totalTold } = told;
+  if (isCount(promptTold) && isCount(completionTold) && totalTold === promptTold + completionTold) return text;
   const [prompt, completion] = [totalInputTokens(usage), totalOutputTokens(usage)];
   const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
-  const missing = countNames.filter((name) => !text.includes(`"${name}"`));
-  return editMembers(text, new Map(missing.map((name) => [name, String(counts[name])])));
+  const edits = Object.entries(counts).filter(([name, count]) => told[name] !== count);
+  return editMembers(text, new Map(edits.map(([name, count]) => [name, String(count)])));
 }
 
-const countNames = ["prompt_tokens", "completion_tokens", "total_tokens"] as const;
-const quotedNames = countNames.map((name) => `"${name}"`);
+const isCount = (value: unknown): value is number => typeof value === "number";
 
 const costDetails = (upstreamCostUsd: number): string => JSON.stringify({ upstream_inference_cost: upstreamCostUsd });

@@ -12,9 +12,11 @@ const usual = {
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
 };
 
+const shape = { legacyFunctions: false, hidesReasoning: false };
+
 const rendered = (changes: Record<string, unknown>): unknown => {
   const text = JSON.stringify({ ...usual, ...changes });
-  const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, { nowSeconds: () => 1_000 });
+  const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, { shape, nowSeconds: () => 1_000 });
   return JSON.parse(answer?.render(shown) ?? "null");
 };
 

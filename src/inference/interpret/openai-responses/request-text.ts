@@ -6,6 +6,7 @@ import { responsesGatewayFields, responsesLifecycleFields } from "../../dialects
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
 import { lowerCap } from "../lowered-cap.ts";
+import { takesFormat, undeclaredFormat } from "../reasoning-rules.ts";
 import { replayedItems } from "./replayed-items.ts";
 
 type Edits = Map<string, string | undefined>;
@@ -30,7 +31,18 @@ export function requestText(request: ClientRequest, { route, model, outputCap }:
   if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
-  return { text: editMembers(text, edits), losses };
+  const stripped = stripFormat(request, { edits, route });
+  return { text: editMembers(text, edits), losses: [...losses, ...stripped] };
+}
+
+/** Leaves out the format of the answer for a route that does not declare it. */
+function stripFormat({ body, text }: ClientRequest, { edits, route }: { edits: Edits; route: InterpretedRoute["route"] }): Loss[] {
+  const { format } = Object(body["text"]) as { format?: { type?: unknown } | null };
+  if (!format || format.type === "text" || takesFormat(route)) return [];
+  const member = scanMembers(text).findLast(({ key }) => key === "text");
+  if (member === undefined) return [];
+  edits.set("text", editMembers(text.slice(member.valueStart, member.valueEnd), new Map([["format", undefined]])));
+  return [undeclaredFormat("text.format")];
 }
 
 /** Members of `reasoning` that are the gateway's own words for what OpenAI says by an effort and by summaries. */
