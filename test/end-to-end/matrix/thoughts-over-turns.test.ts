@@ -108,3 +108,42 @@ describe("sealed thoughts come back to their maker as they were, and to nobody e
     expect(foreign).toContain("call_1");
   });
 });
+
+/** A turn of a model that seals nothing, as DeepSeek, Qwen and their like think. */
+const unsealed: SealingUpstream = {
+  upstream: "openai-chat",
+  answer: {
+    id: "c1", object: "chat.completion", created: 1, model: "m",
+    choices: [{
+      index: 0, finish_reason: "tool_calls",
+      message: {
+        role: "assistant", content: null, reasoning_content: "Hm.",
+        tool_calls: [{ id: "call_1", type: "function", function: { name: "look", arguments: "{}" } }],
+      },
+    }],
+    usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+  },
+  turnIn: () => undefined,
+  turn: undefined,
+};
+
+const thinkers = [unsealed, ...sealing];
+const moves = clients.flatMap((client) => thinkers.flatMap((from) => thinkers.flatMap((to) =>
+  (from.upstream === to.upstream ? [] : [[`${client.name}: ${from.upstream} -> ${to.upstream}`, { client, from, to }] as const]))));
+
+describe("a conversation that moves to another model brings no thoughts along that its provider did not seal", () => {
+  test.each(moves)("%s", async (_, { client, from, to }) => {
+    const { messages: _messages, input: _input, ...bound } = client.ask("");
+    // The gateway keeps signatures by the ids of calls, so that each move has calls of its own.
+    const id = `call_${client.name}_${from.upstream}_${to.upstream}`;
+    const withId = (value: Fields): Fields => JSON.parse(JSON.stringify(value).replaceAll("call_1", id)) as Fields;
+    scene.upstreams[from.upstream].script(json(withId(from.answer)));
+    const first = await scene.ask(client, client.ask("Go"), { providers: [providerId(from.upstream)] });
+    expect([first.status, first.finish, first.breaches]).toEqual([200, "tool_calls", []]);
+    scene.upstreams[to.upstream].script(json(wireOf(to.upstream).whole));
+    await scene.ask(client, { ...bound, ...withId(nextRequest(client, first)) }, { providers: [providerId(to.upstream)] });
+    const sent = scene.upstreams[to.upstream].requests.at(-1)?.body ?? "";
+    expect(["c2Vh", "cmVk", "gw1:", '"thinking"'].filter((part) => sent.includes(part))).toEqual([]);
+    expect(sent).toContain(to.upstream === "google-generate" ? "look" : id);
+  });
+});

@@ -3,7 +3,7 @@ import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
 import { requestHeaders } from "./request-headers.ts";
 import { requestText } from "./request-text.ts";
 
-const route = { model: {}, route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic" } } } as InterpretedRoute;
+const route = { model: {}, route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", quirks: {} } } } as InterpretedRoute;
 
 const sent = (text: string): ReturnType<typeof requestText> =>
   requestText({ text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest, route);
@@ -22,6 +22,49 @@ describe("the body for a native upstream", () => {
     });
     expect(JSON.parse(sent(text).text)).toEqual({
       model: "claude-opus-4-7", messages: [], thinking: { type: "adaptive", display: "omitted" }, context_management: { edits: [] },
+    });
+  });
+
+  describe("leaves out thoughts that nobody sealed", () => {
+    const thought = { type: "thinking", thinking: "t", signature: "" };
+    const said = { type: "text", text: "a" };
+    const use = { type: "tool_use", id: "c", name: "f", input: {} };
+    const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: "1" }] };
+    const user = { role: "user", content: "Hi" };
+    const of = (messages: unknown[], more: object = {}): [unknown, string[]] => {
+      const { text, losses } = sent(JSON.stringify({ model: "m", messages, ...more }));
+      return [JSON.parse(text), losses.map(({ field }) => field)];
+    };
+
+    test.each([[thought], [{ type: "thinking", thinking: "t" }], [{ ...thought, signature: null }], [{ type: "redacted_thinking", data: "" }]])(
+      "%j", (block) => {
+        const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
+        expect(body).toEqual({ model: "claude-opus-4-7", messages: [user, { role: "assistant", content: [said] }, user] });
+        expect(losses).toEqual(["messages[1].content[0]"]);
+      },
+    );
+
+    test("and a turn that was nothing else", () => {
+      expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({ messages: [user, user] });
+    });
+
+    test("and a thinking budget where calls under way have lost theirs", () => {
+      const thinking = { type: "enabled", budget_tokens: 1_024 };
+      const called = (...blocks: object[]): object => ({ role: "assistant", content: [...blocks, use] });
+      expect(of([user, called(thought), result], { thinking })).toEqual([
+        { model: "claude-opus-4-7", messages: [user, called(), result] }, ["messages[1].content[0]", "thinking"],
+      ]);
+      // A turn that is over needs none, and neither does a model that thinks as it sees fit.
+      expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({ thinking });
+      expect(of([user, called(thought), result], { thinking: { type: "adaptive" } })[0]).toMatchObject({ thinking: { type: "adaptive" } });
+    });
+
+    test("but for a server that wants them", () => {
+      const text = JSON.stringify({ model: "m", messages: [user, { role: "assistant", content: [thought, said] }] });
+      const provider = { ...route.route.provider, quirks: { reasoningReplay: "content" as const } };
+      const own = { ...route, route: { ...route.route, provider } };
+      const request = { text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest;
+      expect(requestText(request, own).text).toBe(text.replace('"m"', '"claude-opus-4-7"'));
     });
   });
 

@@ -13,9 +13,13 @@ export function requestText(
   const edits = new Map<string, string | undefined>([["model", JSON.stringify(route.upstreamModel)]]);
   for (const field of messagesGatewayFields) if (field in body) edits.set(field, undefined);
   if (outputCap !== undefined) lowerCaps({ text, body }, { edits, outputCap });
-  const opened = openSeals(text, { messages: body["messages"], providerId: route.provider.id });
-  if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
-  return { text: editMembers(text, edits satisfies MemberEdits), losses: opened.losses };
+  const { messages, lacksThoughts, losses } = openSeals(text, { messages: body["messages"], route });
+  if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
+  const stopsThinking = lacksThoughts && (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
+  if (stopsThinking) edits.set("thinking", undefined);
+  const reason = "the calls under way were made without thoughts of this model";
+  const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
+  return { text: editMembers(text, edits satisfies MemberEdits), losses: [...losses, ...unthought] };
 }
 
 /** The cap that is borne, and a budget for thoughts below it. */

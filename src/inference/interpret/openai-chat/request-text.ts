@@ -6,6 +6,7 @@ import { flatEffort } from "../../dialects/flat-effort.ts";
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
 import { budgetWithin } from "../lowered-cap.ts";
+import { openSeals } from "./open-seals.ts";
 import { takesFormat, undeclaredFormat } from "../reasoning-rules.ts";
 
 type Edits = Map<string, string | undefined>;
@@ -40,7 +41,9 @@ export function requestText(request: ClientRequest, { route, model, outputCap }:
   }
   renameMaxTokens(request, { edits, field: quirks.maxTokensField });
   if (outputCap !== undefined) lowerMaxTokens(request, { edits, field: quirks.maxTokensField, outputCap });
-  return { text: editMembers(request.text, edits), losses };
+  const opened = openSeals(request.text, { messages: body["messages"], providerId: route.provider.id });
+  if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
+  return { text: editMembers(request.text, edits), losses: [...losses, ...opened.losses] };
 }
 
 type Declared = Parameters<typeof clampEffort>[1];
