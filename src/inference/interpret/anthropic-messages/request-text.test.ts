@@ -56,7 +56,8 @@ describe("the body for a native upstream", () => {
       ]);
       // A turn that is over needs none, and neither does a model that thinks as it sees fit.
       expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({ thinking });
-      expect(of([user, called(thought), result], { thinking: { type: "adaptive" } })[0]).toMatchObject({ thinking: { type: "adaptive" } });
+      const adaptive = { thinking: { type: "adaptive" } };
+      expect(of([user, called(thought), result], adaptive)[0]).toMatchObject(adaptive);
     });
 
     test("but for a server that wants them", () => {
