@@ -36,13 +36,13 @@ describe("the body for a native upstream", () => {
       return [JSON.parse(text), losses.map(({ field }) => field)];
     };
 
-    test.each([[thought], [{ type: "thinking", thinking: "t" }], [{ ...thought, signature: null }], [{ type: "redacted_thinking", data: "" }]])(
-      "%j", (block) => {
-        const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
-        expect(body).toEqual({ model: "claude-opus-4-7", messages: [user, { role: "assistant", content: [said] }, user] });
-        expect(losses).toEqual(["messages[1].content[0]"]);
-      },
-    );
+    test.each<[block: object]>([
+      [thought], [{ type: "thinking", thinking: "t" }], [{ ...thought, signature: null }], [{ type: "redacted_thinking", data: "" }],
+    ])("%j", (block) => {
+      const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
+      expect(body).toEqual({ model: "claude-opus-4-7", messages: [user, { role: "assistant", content: [said] }, user] });
+      expect(losses).toEqual(["messages[1].content[0]"]);
+    });
 
     test("and a turn that was nothing else", () => {
       expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({ messages: [user, user] });
