@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { version } from "../package.json";
@@ -131,6 +132,17 @@ function startLines(app: App, shown: { url: string; firstSecret: string | undefi
   });
 }
 
+/** Throws where a key is not that of its certificate: the platform says so in words of its own. */
+function assertPair({ cert, key }: TlsPair): void {
+  const wrong = (reason: string): Error => Object.assign(new Error(`server.tls: ${reason}`), { code: "EINVAL" });
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
+  } catch (error) {
+    throw wrong(`cert and key have to be files in PEM (${error instanceof Error ? error.message : String(error)})`);
+  }
+  throw wrong("the key is not that of the certificate");
+}
+
 /** The certificate and its key, which only their files' owner may be able to read. */
 function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>): TlsPair {
   const read = (name: string, path: string): string => {
@@ -141,7 +153,9 @@ function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>):
       throw error;
     }
   };
-  return { cert: read("cert", certPath), key: read("key", keyPath) };
+  const pair = { cert: read("cert", certPath), key: read("key", keyPath) };
+  assertPair(pair);
+  return pair;
 }
 
 /** What nobody caught is a mistake of ours: it is logged, and only a broken process ends. */

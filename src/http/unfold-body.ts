@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { HttpRequest } from "./http-request.ts";
 
-type Unfolding = (bytes: InputType, options: { maxOutputLength: number }) => Promise<Buffer>;
+type Unfolding = (bytes: InputType, options: { maxOutputLength: number }) => Promise<Buffer<ArrayBuffer>>;
 
 /** Content codings that a body may come in (RFC 9110, 8.4.1; zstd is RFC 8878), unfolded off the event loop. */
 const unfoldings: Readonly<Record<string, Unfolding>> = {
@@ -32,7 +32,7 @@ export async function unfoldBody(
   { unfolding, limitBytes, tooLarge }: { unfolding: Unfolding; limitBytes: number; tooLarge: (limitBytes: number) => GatewayError },
 ): Promise<Uint8Array<ArrayBuffer>> {
   try {
-    return new Uint8Array(await unfolding(bytes, { maxOutputLength: limitBytes }));
+    return await unfolding(bytes, { maxOutputLength: limitBytes });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limitBytes);
     const message = "The body is not compressed as its content-encoding says. Send it whole, or uncompressed.";

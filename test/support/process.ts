@@ -43,7 +43,7 @@ export interface EndedProcess {
 }
 
 const mainPath = join(import.meta.dir, "..", "..", "src", "main.ts");
-const readyLine = /^switchyard ready (http:\/\/\S+)$/m;
+const readyLine = /^switchyard ready (https?:\/\/\S+)$/m;
 
 const children = new Set<Subprocess>();
 const directories = new Set<string>();

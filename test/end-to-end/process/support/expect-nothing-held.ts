@@ -4,10 +4,30 @@ import { numberAt } from "../../api/at.ts";
 import { getJson, postChat } from "./ask.ts";
 import { chargeOf, type SeenCharge } from "./seen-charge.ts";
 
-/** Open holds by the gateway's own count. */
-export async function openHolds({ url }: GatewayProcess): Promise<number> {
+/** Gauges of the gateway by the ends of their names. */
+async function gauges<Name extends string>({ url }: GatewayProcess, names: readonly Name[]): Promise<number[]> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^\S*holds_open (\d+)$/m.exec(text)?.[1] ?? Number.NaN);
+  return names.map((name) => Number(new RegExp(`^\\S*${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN));
+}
+
+/** Open holds by the gateway's own count. */
+export async function openHolds(gateway: GatewayProcess): Promise<number> {
+  const [holds = Number.NaN] = await gauges(gateway, ["holds_open"]);
+  return holds;
+}
+
+/** Connections are accepted in one turn of the gateway's event loop and read in the next; an answer of a third has seen both. */
+const turnsUntilRead = 3;
+
+/**
+ * Waits until everything that was sent to the gateway so far is over and in the books: no request is under way but the one that
+ * asks, none holds credits, and no charge waits for its commit, however often it is asked within the turns that reading takes.
+ */
+export async function untilIdle(gateway: GatewayProcess): Promise<void> {
+  for (let quiet = 0; quiet < turnsUntilRead;) {
+    const [inFlight, holds, commits] = await gauges(gateway, ["requests_in_flight", "holds_open", "commit_queue_pending"]);
+    quiet = inFlight === 1 && holds === 0 && commits === 0 ? quiet + 1 : 0;
+  }
 }
 
 /** The gateway shows this balance and lends all of it to one request, whose charge is the result. */

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { testLlmKey } from "../../support/gateway.ts";
+import { HealthProbe } from "../../support/health-probe.ts";
+import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { RawClient } from "../../support/raw-client.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { healthyChat } from "../../support/upstream/healthy-chat.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+
+const mainPath = join(import.meta.dir, "..", "..", "..", "src", "main.ts");
+const healthzMaxMs = 50;
+const memoryMaxMb = 250;
+
+let upstream: FaultUpstream;
+let gateway: GatewayProcess;
+let probe: HealthProbe;
+beforeAll(async () => {
+  upstream = await startFaultUpstream();
+  upstream.script(healthyChat);
+  gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
+  probe = new HealthProbe(gateway.url);
+  // What is compiled and loaded by the first request is not what an attack costs.
+  await ask(chat(JSON.stringify(small)));
+});
+afterAll(async () => {
+  probe.end();
+  upstream.stop();
+  await endProcesses();
+});
+
+const small = { model: "acme/large", messages: [{ role: "user", content: "Hello" }] };
+const head = (method: string, path: string, lines: readonly string[]): string =>
+  [`${method} ${path} HTTP/1.1`, "host: a", ...lines, "", ""].join("\r\n");
+const key = `authorization: Bearer ${testLlmKey}`;
+const chat = (body: string, more: readonly string[] = []): string =>
+  head("POST", "/v1/chat/completions", [key, `content-length: ${Buffer.byteLength(body)}`, "connection: close", ...more]) + body;
+
+const client = (): RawClient => new RawClient(gateway.port);
+const ask = (bytes: string | Buffer): Promise<string> => client().write(bytes).untilOver();
+
+/** Memory of the gateway at its highest since the mark before. */
+function peakMemoryMb(): number {
+  const status = readFileSync(`/proc/${gateway.child.pid}/status`, "utf8");
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+}
+
+/**
+ * Runs an attack three times and takes the cheapest: a stall that the attack causes is there each time, one by other work on this
+ * machine is not.
+ */
+async function expectCheap<Result>(attack: () => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  const waitsMs: number[] = [];
+  // 5 sets the highest mark back to what is in use (proc(5), clear_refs).
+  writeFileSync(`/proc/${gateway.child.pid}/clear_refs`, "5");
+  for (let round = 0; round < 3; round += 1) {
+    await probe.worstMs();
+    results.push(await attack());
+    waitsMs.push(await probe.worstMs());
+  }
+  expect(Math.min(...waitsMs)).toBeLessThan(healthzMaxMs);
+  expect(peakMemoryMb()).toBeLessThan(memoryMaxMb);
+  return results;
+}
+
+const statusOf = (answer: string): number => Number(answer.slice(9, 12));
+
+describe("costs nobody else anything", () => {
+  test.each(["authorization", "x-api-key", "cookie", "x-forwarded-for", "traceparent", "accept", "content-type", "content-encoding"])(
+    "a header %s of blanks, as large as is taken and larger",
+    async (name) => {
+      const asked = (blanks: number): string =>
+        head("POST", "/v1/chat/completions", [`${name}: x${" ".repeat(blanks)}x`, "connection: close"]);
+      const answers = await expectCheap(() => Promise.all([...Array.from({ length: 20 }, () => ask(asked(15_000))), ask(asked(63_000))]));
+      for (const each of answers) {
+        expect(each.map(statusOf).at(-1)).toBe(431);
+        expect(each.slice(0, -1).map(statusOf).filter((status) => status < 400 || status > 499)).toEqual([]);
+      }
+    },
+  );
+
+  test("a head of 120 KB is refused", async () => {
+    const answers = await expectCheap(() => ask(head("GET", "/healthz", [`x-a: ${"x".repeat(120_000)}`])));
+    expect(answers.map(statusOf)).toEqual([431, 431, 431]);
+  });
+
+  test("a body in a million chunks of one byte is read", async () => {
+    const text = JSON.stringify({ ...small, messages: [{ role: "user", content: "x".repeat(1_000_000) }] });
+    const chunks = Buffer.from(`${[...text].map((character) => `1\r\n${character}\r\n`).join("")}0\r\n\r\n`);
+    const asked = head("POST", "/v1/chat/completions", [key, "transfer-encoding: chunked", "connection: close"]);
+    const answers = await expectCheap(() => client().write(asked).write(chunks).untilOver());
+    expect(answers.map(statusOf)).toEqual([200, 200, 200]);
+  });
+
+  const manyMembers = `{"a":[${'{"b":1},'.repeat(2_400_000)}{}]}`;
+  test.each([
+    ["2.4 million members", manyMembers, "members"],
+    ["one object with 2 million members", `{${'"a":1,'.repeat(2_000_000)}"b":1}`, "members"],
+    ["provider.only with 5 million entries", `{"provider":{"only":[${'"a",'.repeat(5_000_000)}"a"]}}`, "entries"],
+    ["a list of 10 million numbers", `{"input":[${"1,".repeat(10_000_000)}1]}`, "numbers"],
+    ["10 million levels", "[".repeat(10_000_000), "levels"],
+  ])("a body of %s is refused with the bound", async (_, body, bound) => {
+    const answers = await expectCheap(() => ask(chat(body)));
+    for (const answer of answers) expect(answer).toMatch(new RegExp(`^HTTP/1.1 4(00|13) [^]*more than \\d+ ${bound}`));
+  });
+
+  test("the same in 30 KB of gzip is refused with the bound", async () => {
+    const packed = Bun.gzipSync(Buffer.from(manyMembers));
+    const lines = [key, "content-encoding: gzip", `content-length: ${packed.byteLength}`, "connection: close"];
+    const asked = Buffer.concat([Buffer.from(head("POST", "/v1/chat/completions", lines)), packed]);
+    for (const answer of await expectCheap(() => ask(asked))) expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*more than \d+ members/);
+  });
+});
+
+test("a file limit that is reached: idle connections make room, and /metrics and the log tell of it", async () => {
+  const limited = await startProcess({ command: ["sh", "-c", `ulimit -n 300; exec ${process.execPath} ${mainPath}`] });
+  expect(limited.stderrText).toContain("only 300 files may be open at once");
+  const clients = Array.from({ length: 400 }, () => new RawClient(limited.port).write(head("GET", "/healthz", [])));
+  // Each is answered in its turn, when the idle ones before it have made room.
+  for (const each of clients) expect(statusOf(await each.until((text) => text.endsWith("}")))).toBe(200);
+  const metrics = await (await fetch(`${limited.url}/metrics`)).text();
+  const connections = Number(/^switchyard_client_connections (\d+)$/m.exec(metrics)?.[1]);
+  expect(connections).toBeGreaterThan(0);
+  expect(connections).toBeLessThan(300);
+  for (const each of clients) each.socket.destroy();
+  expect(await limited.terminate()).toBe(0);
+});
+
+test("bodies beyond the memory for them are told to come again, and the others are served", async () => {
+  const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");
+  const roomy = await startProcess({ yaml, environment: bootstrapVariables });
+  const gate = upstream.gate();
+  upstream.script((request) => [gate, ...healthyChat(request)]);
+  const body = JSON.stringify({ ...small, messages: [{ role: "user", content: "x".repeat(10_000_000) }] });
+  const sent = Array.from({ length: 6 }, () => new RawClient(roomy.port).write(chat(body)));
+  const answers = sent.map((each) => each.untilOver());
+  const refused = await Promise.all([0, 1, 2].map(() => Promise.race(answers.filter((_, index) => !sent[index]?.over))));
+  gate.open();
+  const all = await Promise.all(answers);
+  upstream.script(healthyChat);
+  expect(refused.map(statusOf)).toEqual([503, 503, 503]);
+  expect(all.map(statusOf).sort()).toEqual([200, 200, 200, 503, 503, 503]);
+  for (const answer of all.filter((text) => statusOf(text) === 503)) expect(answer).toMatch(/retry-after: \d/i);
+  expect(await roomy.terminate()).toBe(0);
+});
+
+describe("clients that owe something", () => {
+  test("are left: silent ones, slow heads, idle ones and, with 408, slow bodies", async () => {
+    await probe.worstMs();
+    const silent = Array.from({ length: 200 }, client);
+    const heads = Array.from({ length: 20 }, () => client().write("GET /healthz HTTP/1.1\r\nhost"));
+    const refused = client().write(head("GET", "/v1/credits", []));
+    const begun = head("POST", "/v1/chat/completions", [key, "content-length: 10"]);
+    const bodies = Array.from({ length: 20 }, () => client().write(begun).write("{"));
+    const chunked = client().write(head("POST", "/v1/chat/completions", [key, "transfer-encoding: chunked"])).write("1\r\n{\r\n");
+    for (const each of [...silent, ...heads, refused]) await each.untilOver();
+    for (const each of [...bodies, chunked]) {
+      const answer = await each.untilOver();
+      expect(statusOf(answer)).toBe(408);
+      expect(answer).toMatch(/connection: close[^]*did not come in time/i);
+    }
+    expect([...silent, ...heads].every(({ text }) => text === "")).toBe(true);
+    expect(statusOf(refused.text)).toBe(401);
+  });
+});
