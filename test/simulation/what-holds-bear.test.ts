@@ -58,7 +58,8 @@ const scenario: fc.Arbitrary<Case> = fc.record({
 });
 
 const candidateOf = ({ dialect, promptPico, completionPico, thoughtPico, largest }: Asked): Candidate => {
-  const price = { inputTokens: promptPico, outputTokens: completionPico, ...(thoughtPico !== undefined && { reasoningTokens: thoughtPico }) };
+  const thought = thoughtPico === undefined ? {} : { reasoningTokens: thoughtPico };
+  const price = { inputTokens: promptPico, outputTokens: completionPico, ...thought };
   const provider = { dialects: { chat: dialect } };
   const route = { provider, price: { version: "1", base: price }, ...(largest !== undefined && { maxCompletionTokens: largest }) };
   // What holds do not look at is left out.
@@ -76,7 +77,8 @@ async function serve(
   const [candidate, expected] = [candidateOf(request), expectedOf(request)];
   const ceilingNano = holdCeiling([candidate], expected);
   const outcome = await ledger.reserve({
-    holdId, workspaceId, ceilingNano, tight: () => tightHold([candidate], { expected, grows: request.stream, counts: isPaid }), ...key, parent,
+    holdId, workspaceId, ceilingNano, ...key, parent,
+    tight: () => tightHold([candidate], { expected, grows: request.stream, counts: isPaid }),
   });
   if (!outcome.ok) return { chargedNano: 0n, uncollectedNano: 0n };
   const isWhole = outcome.heldNano === ceilingNano;
@@ -110,7 +112,8 @@ async function run(ledger: LedgerPort, { balanceNano, keyLimitNano, parentLimitN
   const served = await Promise.all(requests.map((request, index) =>
     serve(ledger, { request, holdId: `gen_${workspaceId}_${index}`, key, parent, workspaceId })));
   const charged = served.reduce((sum, { chargedNano }) => sum + chargedNano, 0n);
-  const most = [balanceNano, keyLimitNano ?? balanceNano, parentLimitNano ?? balanceNano].reduce((one, other) => (one < other ? one : other));
+  const bounds = [balanceNano, keyLimitNano ?? balanceNano, parentLimitNano ?? balanceNano];
+  const most = bounds.reduce((one, other) => (one < other ? one : other));
   expect(served.map(({ uncollectedNano }) => uncollectedNano)).toEqual(served.map(() => 0n));
   expect(charged).toBeLessThanOrEqual(most);
 }

@@ -6,6 +6,7 @@ import { validateChatEnvelope } from "../../inference/dialects/openai-chat/valid
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
+import { outputCapHeader } from "./served-headers.ts";
 import { chatChunkSchema } from "./stream-events.ts";
 
 /** How requests in the chat dialect are read. */
@@ -30,6 +31,7 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: chatRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  answerHeaders: outputCapHeader,
   streamEvents: chatChunkSchema,
   response: z.looseObject({
     id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),

@@ -3,9 +3,13 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/openai-chat.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
 import { holdCeiling } from "../../inference/hold-ceiling.ts";
+import type { Execution } from "../../inference/execution.ts";
 import type { InferenceCall } from "../../inference/inference-call.ts";
+import { tryOut } from "../../inference/prepare-execution.ts";
+import { outputCapFor } from "../../inference/take-hold.ts";
 import { noRoute, trailOf, type PlanTrail } from "../../inference/plan-call.ts";
 import { estimatedCostNano, type Candidate } from "../../inference/routing/candidate.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chatReader } from "./chat-completions.ts";
@@ -16,11 +20,25 @@ const outputTokensDefault = 4_096;
 
 const candidateSchema = z.looseObject({
   position: z.int(), provider: z.string(), model: z.string(), upstream_model: z.string(), reason: z.string(),
-  credential_source: z.enum(["platform", "own_byok", "pool"]), estimated_cost_usd: z.number().nullable(),
+  credential_source: z.enum(["platform", "own_byok", "pool"]), estimated_cost_usd: z.number().nullable(), output_cap: z.int().nullable(),
 });
 
-function candidateObject(candidate: Candidate, { position, inputTokens, outputTokens }: {
-  position: number; inputTokens: number; outputTokens: number;
+/** What a request would be held for at the moment, or why it would be refused. */
+type Bearing = Execution | GatewayError | undefined;
+
+/** The cap that a candidate would be given in place of a larger one; null where nothing would be lowered, or nothing can be paid. */
+function outputCapOf(bearing: Bearing, candidate: Candidate): number | null {
+  if (bearing === undefined || bearing instanceof GatewayError) return null;
+  try {
+    return outputCapFor(bearing, candidate) ?? null;
+  } catch (error) {
+    if (error instanceof GatewayError) return null;
+    throw error;
+  }
+}
+
+function candidateObject(candidate: Candidate, { position, inputTokens, outputTokens, bearing }: {
+  position: number; inputTokens: number; outputTokens: number; bearing: Bearing;
 }): Record<string, unknown> {
   const { model, route, router, reason, credential } = candidate;
   const costNano = estimatedCostNano(candidate, { inputTokens, outputTokens });
@@ -33,22 +51,36 @@ function candidateObject(candidate: Candidate, { position, inputTokens, outputTo
     reason,
     credential_source: credential?.source ?? "platform",
     estimated_cost_usd: costNano === undefined ? null : usdFromNano(costNano),
+    output_cap: outputCapOf(bearing, candidate),
   };
 }
 
-function explanation(trail: PlanTrail, { asks }: InferenceCall): Record<string, unknown> {
+/** Takes the hold of a request and frees it at once, since only the ledger knows what is free. */
+async function bearingOf({ inference }: Dependencies, call: InferenceCall): Promise<Bearing> {
+  try {
+    return await tryOut(inference, call);
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+function explanation(trail: PlanTrail, { asks }: InferenceCall, bearing: Bearing): Record<string, unknown> {
   const { candidates, leftOut, inputTokens } = trail;
   const outputTokens = (asks.maxOutputTokens ?? outputTokensDefault) * asks.choices;
-  const refusal = candidates.length === 0 ? noRoute(trail) : undefined;
+  const refusal = candidates.length === 0 ? noRoute(trail) : bearing instanceof GatewayError ? bearing : undefined;
+  const worstNano = holdCeiling(candidates, { inputTokens, ...asks });
+  const heldNano = bearing === undefined || bearing instanceof GatewayError ? 0n : bearing.allowance?.heldNano ?? worstNano;
   return {
     object: "routing.explanation",
     requested_model: trail.requestedModel,
-    candidates: candidates.map((candidate, position) => candidateObject(candidate, { position, inputTokens, outputTokens })),
+    candidates: candidates.map((candidate, position) => candidateObject(candidate, { position, inputTokens, outputTokens, bearing })),
     left_out: leftOut.map(({ provider, model, rule }) => ({ provider, model, rule })),
     session_moved: trail.moved,
     estimate: { input_tokens: inputTokens, output_tokens_max: outputTokens },
-    hold_usd: usdFromNano(holdCeiling(candidates, { inputTokens, ...asks })),
-    error: refusal === undefined ? null : { code: refusal.code, message: refusal.message },
+    worst_case_usd: usdFromNano(worstNano),
+    hold_usd: usdFromNano(heldNano),
+    error: refusal === undefined ? null : { code: refusal.code, message: refusal.message, metadata: refusal.metadata },
   };
 }
 
@@ -62,16 +94,19 @@ export const explainRouting = defineEndpoint<Dependencies>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Explain how a chat request would be routed.",
   description: "Takes the body of POST /chat/completions and sends nothing: the candidates in the order in which they would be "
-    + "tried, each with its reason and what it may cost, who was left out by which rule, and what would be held.",
+    + "tried, each with its reason, what it may cost and the output cap that it would be given where that can be paid alone, who was left "
+    + "out by which rule, what the request may cost at most, and what would be held at the moment.",
   tag: "Inference",
   rawBody: chatRequestSchema,
   response: z.looseObject({
     object: z.literal("routing.explanation"), requested_model: z.string(), candidates: z.array(candidateSchema),
-    left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })), hold_usd: z.number(),
+    left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })), worst_case_usd: z.number(),
+    hold_usd: z.number(),
   }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, chatReader, dependencies);
-    return context.json(explanation(trailOf(dependencies.inference, call), call));
+    const trail = trailOf(dependencies.inference, call);
+    return context.json(explanation(trail, call, trail.candidates.length === 0 ? undefined : await bearingOf(dependencies, call)));
   },
 });

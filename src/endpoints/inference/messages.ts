@@ -7,6 +7,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
 import { inMessagesWords } from "./in-messages-words.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
+import { outputCapHeader } from "./served-headers.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
 /** How requests in Anthropic's dialect are read. */
@@ -32,6 +33,7 @@ export const messages = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: messagesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  answerHeaders: outputCapHeader,
   streamEvents: messageEventSchema,
   response: z.looseObject({
     id: z.string(), type: z.literal("message"), role: z.literal("assistant"), model: z.string(),

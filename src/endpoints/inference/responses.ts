@@ -16,6 +16,7 @@ import { streamResponse, wholeResponse, wholeText } from "./answer-call.ts";
 import { queueResponse } from "./queue-response.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 import { responsesReader, withConversation } from "./responses-reader.ts";
+import { outputCapHeader } from "./served-headers.ts";
 import { responseEventSchema } from "./stream-events.ts";
 
 /** Whose response an answer is. */
@@ -57,6 +58,7 @@ export const responses = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: responsesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  answerHeaders: outputCapHeader,
   streamEvents: responseEventSchema,
   response: z.looseObject({
     id: z.string(), object: z.literal("response"), created_at: z.int(), model: z.string(), status: z.string(),

@@ -5,7 +5,7 @@ import { headerText } from "../../inference/failed-headers.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { serverTimingText, timingsOf } from "../../inference/server-timing.ts";
 import type { Settled } from "../../inference/settle.ts";
-import { lowerBrandHeader } from "../../platform/lib/brand.ts";
+import { brandHeader, lowerBrandHeader } from "../../platform/lib/brand.ts";
 import { usdSixDecimals, usdText } from "../../platform/lib/money.ts";
 
 const names = {
@@ -21,6 +21,13 @@ const names = {
   translationLoss: lowerBrandHeader("Translation-Loss"),
   sessionMoved: lowerBrandHeader("Session-Moved"),
   outputCap: lowerBrandHeader("Output-Cap"),
+};
+
+/** The header of an answer whose length was bounded by what its caller can bear, described for programs. */
+export const outputCapHeader: Readonly<Record<string, string>> = {
+  [brandHeader("Output-Cap")]: "The output cap that the provider was given in place of a larger one, since the key and the balance bear no "
+    + "more. Where fewer than 16 tokens can be paid the answer is 402 insufficient_balance with metadata {reason, worst_case_usd, "
+    + "available_usd, held_usd, affordable_output_tokens}, and Retry-After while other requests hold what is missing.",
 };
 
 /** Headers that are the same for every answer of a model on a route. */

@@ -21,7 +21,7 @@ const shared = {
   access: { llmKey: true as const },
   counting: "at-door" as const,
   tag: "Insights",
-  response: z.object({ data: z.looseObject({ id: z.string(), total_cost: z.number() }) }),
+  response: z.object({ data: z.looseObject({ id: z.string(), total_cost: z.number(), output_cap: z.int().nullable() }) }),
   encodeError: encodeContractError,
 };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 
 let upstream: FaultUpstream;
@@ -59,4 +59,18 @@ test("nothing was sent, held or recorded by any of this; a served request keeps 
   expect(record.data.routing).toEqual({
     order: ["dear acme/large: order", "private acme/large: fallback"], left_out: ["cheap acme/large: ignore"],
   });
+});
+
+test("a request that the key cannot bear whole is told what it would be given, and one that it cannot bear at all why", async () => {
+  const { key } = (await (await gateway.post("/keys", { name: "small", limit: 0.002 }, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  })).json()) as { key: string };
+  const ask = async (fields: object): Promise<Record<string, unknown>> =>
+    (await gateway.post("/routing/explain", { ...chat, ...fields }, { headers: { authorization: `Bearer ${key}` } })).json() as never;
+  const bounded = await ask({ max_tokens: 100_000, provider: { only: ["cheap"] } });
+  expect(bounded).toMatchObject({ hold_usd: 0.002, candidates: [{ provider: "cheap", output_cap: expect.any(Number) }], error: null });
+  expect(bounded["worst_case_usd"]).toBeGreaterThan(0.1);
+  expect(await ask({ max_tokens: 100_000, provider: { only: ["cheap"], require_parameters: true } }))
+    .toMatchObject({ hold_usd: 0, error: { code: "insufficient_balance", metadata: { reason: "key_limit_reached" } } });
+  expect(gateway.app.ledger.openHoldCount).toBe(0);
 });
