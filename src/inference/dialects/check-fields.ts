@@ -58,13 +58,36 @@ const reasoningKinds: readonly Kind[] = [
   { key: "effort", kind: "string", path: "reasoning.effort" },
   { key: "enabled", kind: "boolean", path: "reasoning.enabled" },
   { key: "max_tokens", kind: "number", path: "reasoning.max_tokens" },
+  { key: "exclude", kind: "boolean", path: "reasoning.exclude" },
 ];
+
+/** Refuses a field that is neither absent nor one of these words. */
+export function checkWord(body: Fields, { key, words, path = key }: { key: string; words: readonly string[]; path?: string }): void {
+  const value = body[key];
+  if (isAbsent(value) || (typeof value === "string" && words.includes(value))) return;
+  throw badRequest(path, `must be one of ${words.join(", ")}; leave it out for the default.`);
+}
+
+/** Fields that chat and Responses share; what one route refuses the other refuses too. */
+export function checkSharedOutput(body: Fields): void {
+  for (const key of ["user", "safety_identifier", "service_tier", "prompt_cache_key"]) checkKind(body, { key, kind: "string" });
+  checkKind(body, { key: "store", kind: "boolean" });
+  const { modalities } = body;
+  if (isAbsent(modalities)) return;
+  if (!Array.isArray(modalities)) throw badRequest("modalities", "must be an array of strings.");
+  const wrong = modalities.findIndex((entry) => typeof entry !== "string");
+  if (wrong >= 0) throw badRequest(`modalities[${wrong}]`, "must be a string.");
+}
+
+const summaries = ["auto", "concise", "detailed"];
 
 /** Refuses a `reasoning` object of OpenAI's dialects that cannot be understood; every route is told of it in words of its own. */
 export function checkReasoning(body: Fields): void {
   checkObject(body, "reasoning");
   const { reasoning } = body;
-  if (isObject(reasoning)) for (const kind of reasoningKinds) checkKind(reasoning, kind);
+  if (!isObject(reasoning)) return;
+  for (const kind of reasoningKinds) checkKind(reasoning, kind);
+  checkWord(reasoning, { key: "summary", words: summaries, path: "reasoning.summary" });
 }
 
 /** Checks what routing reads of a request, which is the same in every client dialect. */

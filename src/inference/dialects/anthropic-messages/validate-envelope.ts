@@ -1,4 +1,4 @@
-import { checkKind, checkNumber, checkObject, checkRouting, isObject, type Fields } from "../check-fields.ts";
+import { checkKind, checkNumber, checkObject, checkRouting, checkWord, isObject, type Fields } from "../check-fields.ts";
 import { checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
 
@@ -74,6 +74,9 @@ function checkAnswer(body: Fields): void {
   checkKind(body, { key: "top_k", kind: "number" });
   checkKind(body, { key: "stream", kind: "boolean" });
   checkTyped(body, "thinking");
+  // Later kinds have names of several words, as the latest has; they are the provider's to judge.
+  const { type } = isObject(body.thinking) ? body.thinking : {};
+  if (typeof type === "string" && !type.includes("_")) checkWord({ type }, { key: "type", words: thinkingTypes, path: "thinking.type" });
   checkObject(body, "output_config");
   checkObject(body, "metadata");
   const { stop_sequences: stop } = body;
@@ -81,6 +84,8 @@ function checkAnswer(body: Fields): void {
     throw badRequest("stop_sequences", "must be an array of strings.");
   }
 }
+
+const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"];
 
 function checkTyped(body: Fields, key: string): void {
   const value = body[key];

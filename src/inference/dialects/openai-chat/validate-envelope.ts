@@ -1,5 +1,5 @@
 import {
-  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, isObject, type Fields, type Kind, type Range,
+  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, checkSharedOutput, isObject, type Fields, type Kind, type Range,
 } from "../check-fields.ts";
 import { checkChoice, checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
@@ -118,7 +118,8 @@ function checkOutput(body: Fields): void {
   checkObject(body, "stream_options");
   if (isObject(body.stream_options)) checkKind(body.stream_options, includeUsage);
   checkObject(body, "metadata");
-  checkKind(body, { key: "user", kind: "string" });
+  checkSharedOutput(body);
+  checkKind(body, { key: "verbosity", kind: "string" });
   checkKind(body, { key: "reasoning_effort", kind: "string" });
   checkReasoning(body);
 }

@@ -18,7 +18,7 @@ describe("the envelope of a Responses request", () => {
     [{ tool_choice: "sometimes" }, "tool_choice"], [{ tool_choice: {} }, "tool_choice.type"],
     [{ reasoning: { effort: 5 } }, "reasoning.effort"], [{ reasoning: { enabled: "no" } }, "reasoning.enabled"],
     [{ reasoning: { max_tokens: "x" } }, "reasoning.max_tokens"],
-    [{ modalities: "text" }, "modalities"], [{ modalities: [5] }, "modalities"],
+    [{ modalities: "text" }, "modalities"], [{ modalities: [5] }, "modalities[0]"],
     [{ stream: "yes" }, "stream"], [{ store: "no" }, "store"], [{ reasoning: "high" }, "reasoning"], [{ text: [] }, "text"],
     [{ session_id: "x".repeat(257) }, "session_id"], [{ models: [""] }, "models[0]"], [{ provider: [] }, "provider"],
     [{ background: true, store: false }, "background"], [{ conversation: "conv_1" }, "conversation"], [
@@ -30,7 +30,8 @@ describe("the envelope of a Responses request", () => {
   });
 
   const taken: Record<string, unknown>[] = [
-    {}, { input: [] }, { input: [{ role: "user", content: "a" }, { type: "unheard_of" }] }, { session_id: "x".repeat(256) },
+    {}, { input: [], instructions: "a" }, { input: [{ role: "user", content: "a" }, { type: "unheard_of" }] },
+    { session_id: "x".repeat(256) },
     { tools: [{ type: "function", name: "f" }, { type: "web_search" }], tool_choice: { type: "web_search" }, modalities: ["text"] },
     { background: true }, { background: true, store: true }, { temperature: null, tools: null, conversation: null, x_foo: 1 },
   ];

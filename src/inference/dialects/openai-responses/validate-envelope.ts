@@ -1,5 +1,5 @@
 import {
-  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, isAbsent, isObject, type Fields, type Range,
+  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, checkSharedOutput, isAbsent, isObject, type Fields, type Range,
 } from "../check-fields.ts";
 import { checkChoice, checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
@@ -15,6 +15,9 @@ export function validateResponsesEnvelope(body: Fields): void {
     throw badRequest("model", "is required: name a model such as \"openai/gpt-4.1\"; GET /models lists them.");
   }
   checkInput(body.input);
+  if (Array.isArray(body.input) && body.input.length === 0 && isAbsent(body.previous_response_id) && isAbsent(body.instructions)) {
+    throw badRequest("input", "is empty: send text, or at least one item.");
+  }
   checkNumbers(body);
   checkTools(body);
   checkMembers(body);
@@ -32,11 +35,19 @@ function checkInput(input: unknown): void {
     if (!isObject(item)) throw badRequest(`input[${index}]`, "must be an object with a type, or with a role and content.");
     const { type, role } = item;
     if (type !== undefined && type !== null && typeof type !== "string") throw badRequest(`input[${index}].type`, "must be a string.");
+    if (typeof type === "string" && !isItemType(type)) {
+      throw badRequest(`input[${index}].type`, "is no type of an item, such as message, function_call_output or reasoning.");
+    }
     if ((type ?? "message") === "message" && typeof role !== "string") {
       throw badRequest(`input[${index}].role`, "is required: user, assistant, system or developer.");
     }
   }
 }
+
+const singleWords = ["message", "reasoning", "compaction"];
+
+/** The types of items are many and grow; all but these few are several words. */
+const isItemType = (type: string): boolean => singleWords.includes(type) || type.includes("_");
 
 const numberRanges: readonly Range[] = [{ key: "temperature", low: 0, high: 2 }, { key: "top_p", low: 0, high: 1 }];
 const integerRanges: readonly Range[] = [{ key: "max_output_tokens", low: 1, high: 2 ** 53 }, { key: "top_logprobs", low: 0, high: 20 }];
@@ -67,18 +78,17 @@ function checkTool(tool: unknown, index: number): void {
   if (type === "function" || type === "custom") checkDefinition(tool, { path: () => `tools[${index}]`, schema: "parameters" });
 }
 
-const strings = ["instructions", "previous_response_id", "user"];
-const booleans = ["stream", "store", "background", "parallel_tool_calls"];
+const strings = ["instructions", "previous_response_id"];
+const booleans = ["stream", "background", "parallel_tool_calls"];
 const objects = ["text", "metadata", "stream_options"];
 
 function checkMembers(body: Fields): void {
   for (const key of strings) checkKind(body, { key, kind: "string" });
   for (const key of booleans) checkKind(body, { key, kind: "boolean" });
   for (const key of objects) checkObject(body, key);
+  if (isObject(body.text)) checkKind(body.text, { key: "verbosity", kind: "string", path: "text.verbosity" });
   checkReasoning(body);
-  const { modalities } = body;
-  if (isAbsent(modalities) || (Array.isArray(modalities) && modalities.every((entry) => typeof entry === "string"))) return;
-  throw badRequest("modalities", "must be an array of strings.");
+  checkSharedOutput(body);
 }
 
 /** Conversations would live at the provider, where every caller of the gateway is the same one. */
