@@ -10,7 +10,6 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 test.each([
-
   "/api",
   "/api/v1",
   "/api/v1/",
