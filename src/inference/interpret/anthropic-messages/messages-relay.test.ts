@@ -185,3 +185,11 @@ describe("a stream that breaks", () => {
     expect(await faultOf(relayed(relayFor().relay, [start, { event: "error", data: "gone" }]))).toMatchObject({ upstreamMessage: "gone" });
   });
 });
+
+test("a stream that is ended at its cap closes its block and says max_tokens, with the charge", async () => {
+  const { relay, settled } = relayFor();
+  let frames = "";
+  for (const each of [start, open, hello]) frames += await relay.accept(each);
+  const message = await sdkRead(frames + await relay.endAtCap());
+  expect([message.stop_reason, message.content, settled(), relay.ended]).toMatchObject(["max_tokens", [{ text: "Hello" }], 1, true]);
+});

@@ -182,3 +182,23 @@ describe("content", () => {
     expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, index) => index));
   });
 });
+
+test("a stream that is ended at its cap is incomplete, with its items as far as they came and the charge", async () => {
+  const isText = ({ data }: SseEvent): boolean => data.includes('"response.output_text.delta"');
+  const events = whole.map(eventsOf).find((each) => each.some(isText)) ?? [];
+  const delta = events.findIndex(isText);
+  const open = new ResponsesRelay({
+    shown: { id: "resp_own", model: "openai/large" }, inputTokens: 5, windowTokens: 1_000, fallback: undefined, status: 200,
+    settle: () => Promise.resolve({ chargedNano: 1_500_000n }), metadataText: () => '{"requestId":"r"}',
+    request: responsesRequest({ model: "m", input: "Hi", stream: true }), providerId: "acme", metadataInLastEvent: false,
+  });
+  let frames = "";
+  for (const event of events.slice(0, delta + 1)) frames += await open.accept(event);
+  const told = parsed(frames + await open.endAtCap());
+  expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, index) => index));
+  const last = told.find(({ type }) => type === "response.incomplete")?.response;
+  expect(last).toMatchObject({
+    id: "resp_own", status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, usage: { cost: 0.0015 },
+  });
+  expect([open.finishReason, open.ended]).toEqual(["length", true]);
+});
