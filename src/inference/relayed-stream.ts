@@ -1,48 +1,15 @@
 import { assert } from "../platform/lib/assert.ts";
 import type { GatewayError } from "../platform/lib/errors.ts";
 import type { FrameSource } from "../platform/lib/frame-source.ts";
-import type { MeteredUsage } from "./canonical/usage.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
 import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
-import type { StreamAllowance } from "./stream-allowance.ts";
-import { FrameWait, type KeepAliveTicker } from "./keep-alive.ts";
+import { FrameWait } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
+import type { AbandonedStream, RelayedStreamOptions, StreamEnd } from "./relayed-stream-options.ts";
 import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
-import { FramedEvents, type EventDecoder, type EventReader } from "./upstream/event-reader.ts";
+import { FramedEvents, type EventReader } from "./upstream/event-reader.ts";
 import { SseDecoder } from "./upstream/sse-decoder.ts";
-import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
-
-/** How a stream ended, for its settlement. */
-export type StreamEnd = "completed" | "cut" | "cancelled";
-
-/** What a relay is given beside what it is made of: see `RelayOptions`. */
-export interface RelayServices {
-  settle(): Promise<Settled>;
-  metadataText(): string;
-}
-
-/** What a stream is made of, and whom it tells. */
-export interface RelayedStreamOptions {
-  response: UpstreamResponse;
-  /** Finds the events in the bytes, where they are no server-sent events. */
-  decoder: EventDecoder | undefined;
-  /** Makes the relay between the two dialects. */
-  relay(services: RelayServices): StreamRelay;
-  drainOnCancel: boolean;
-  keepAlive: KeepAliveTicker;
-  /** Says of each event whether what is held pays for it; absent where it does for all that can come. */
-  allowance?: Pick<StreamAllowance, "next"> | undefined;
-  /** Told once, when the first content has come. */
-  onFirstContent(): void;
-  /** Settles what was metered; called at most once. */
-  settle(metered: MeteredUsage, end: { status: StreamEnd; finishReason: string | null; upstreamId: string | null }): Promise<Settled>;
-  /** JSON text of `service_metadata` for the final frame. */
-  metadataText(settled: Settled): string;
-  /** What the client is told of a failure. */
-  asError(failure: AttemptFailure | unknown): GatewayError;
-  onClosed(): void;
-}
 
 /** Bytes and time that a drained stream may still take after its client has left. */
 const drainChunksMax = 20_000;
@@ -69,6 +36,7 @@ export class RelayedStream implements FrameSource {
   private ended = false;
   private endAwaited = false;
   private clientGone = false;
+  private readonly closing = Promise.withResolvers<void>();
 
   constructor(options: RelayedStreamOptions) {
     this.options = options;
@@ -132,6 +100,17 @@ export class RelayedStream implements FrameSource {
       this.options.response.abort();
       void this.close("cancelled");
     } else if (!this.pulling) void this.drain();
+  }
+
+  /**
+   * Cancels the stream and tells what it came to, once that is settled: the frames that end it with `error`, and the
+   * charge. Undefined where the settlement failed.
+   */
+  async abandon(error: GatewayError): Promise<AbandonedStream | undefined> {
+    this.cancel();
+    await this.closing.promise;
+    if (this.settled === undefined) return undefined;
+    return { frames: this.relay.fail(error), metered: this.relay.metered(), settled: this.settled, metadataText: this.metadataText() };
   }
 
   private take(): string {
@@ -293,6 +272,7 @@ export class RelayedStream implements FrameSource {
     if (this.ended) return;
     this.ended = true;
     this.wait.end();
+    this.closing.resolve();
     this.options.onClosed();
   }
 }

@@ -1,16 +1,23 @@
 import { parseJsonObject } from "../../http/read-body.ts";
 import { chatCall } from "../../inference/chat-call.ts";
 import type { InferenceDependencies } from "../../inference/dependencies.ts";
+import { encodeUsage } from "../../inference/dialects/openai-responses/encode-usage.ts";
 import { execute } from "../../inference/execute.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
-import type { BackgroundJob, RunBackground } from "../../inference/stored-responses/background-job.ts";
+import type { RelayedStream } from "../../inference/relayed-stream.ts";
+import type { BackgroundJob, BackgroundSink, RunBackground } from "../../inference/stored-responses/background-job.ts";
 import { createdAt, endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
 import type { ResponseStore } from "../../inference/stored-responses/response-store.ts";
 import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
+import { asGatewayFacts } from "../../inference/interpret/gateway-facts.ts";
+import { brand } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import { assert } from "../../platform/lib/assert.ts";
 import { timeOrderedHex } from "../../platform/lib/ids.ts";
 import { editMembers } from "../../platform/lib/json-members.ts";
 import { responsesReader, withConversation } from "./responses-reader.ts";
+
+const responseIdPrefix = "resp_";
 
 interface Services {
   inference: InferenceDependencies;
@@ -23,8 +30,9 @@ async function callOfJob(job: BackgroundJob, { inference, responses }: Services,
   const text = editMembers(job.requestText, new Map([["stream", "true"]]));
   const body = parseJsonObject(text);
   const { workspace } = job.caller;
-  // A run of its own, with a charge of its own: what an earlier process began is not its business.
-  const traceId = timeOrderedHex(clock.nowMs());
+  // The first run is charged under the response's own id. A later one has a charge of its own, beside what an earlier
+  // process may have charged.
+  const traceId = job.run === 1 ? job.responseId.slice(responseIdPrefix.length) : timeOrderedHex(clock.nowMs());
   const call = chatCall({
     traceId,
     generationId: `gen_${traceId}`,
@@ -60,5 +68,21 @@ export const runBackground = (services: Services): RunBackground => async (job, 
     const end = endIn(events);
     if (end !== undefined) sink.record(end.status, end.record);
   }
+  if (!signal.aborted) return;
+  await recordCancelled(stream, { sink, createdAtMs: job.createdAtMs });
   signal.throwIfAborted();
 };
+
+/** Keeps what a cancelled response delivered, and what that used and cost. */
+async function recordCancelled(
+  stream: RelayedStream, { sink, createdAtMs }: { sink: BackgroundSink; createdAtMs: number },
+): Promise<void> {
+  const left = await stream.abandon(new GatewayError("client_closed_request", "The response was cancelled."));
+  const end = left && endIn(createdAt(eventsIn(left.frames), Math.floor(createdAtMs / 1000)));
+  if (left === undefined || end === undefined) return;
+  const { settled: { chargedNano, isByok }, metered, metadataText } = left;
+  const gateway = asGatewayFacts({ chargedNano, isByok, metered, fallback: undefined, metadataText });
+  sink.record("cancelled", {
+    ...end.record, error: null, usage: encodeUsage(metered, gateway), [brand.metadataKey]: gateway.metadata,
+  });
+}

@@ -4,15 +4,33 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Answer } from "../../http/reply.ts";
+import type { GenerationRecord } from "../../insights/generation-record.ts";
+import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject } from "./generation-object.ts";
 
 async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Answer> {
   if (id === "") throw new GatewayError("bad_request", "id: is required. Send the id of a response or its trace id.", { param: "id" });
-  const record = await deps.generations.find((context.caller as LlmKeyCaller).workspace.id, id);
+  const record = await generationOf(deps, { workspaceId: (context.caller as LlmKeyCaller).workspace.id, id });
   if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
   return context.json({ data: generationObject(record) });
+}
+
+/** Ids of responses, and the trace ids of the requests that made them. */
+const responseDigits = /^(?:resp_)?([0-9a-f]{32})$/;
+
+/** The record of a request; of a background response that was begun again after a restart, that of its last run. */
+async function generationOf(
+  { generations, responses }: Dependencies, { workspaceId, id }: { workspaceId: string; id: string },
+): Promise<GenerationRecord | undefined> {
+  const record = await generations.find(workspaceId, id);
+  const digits = responseDigits.exec(id)?.[1];
+  if (record !== undefined || digits === undefined) return record;
+  const stored = await responses.find(workspaceId, `resp_${digits}`);
+  if (stored === undefined || !stored.background) return undefined;
+  const { [brand.metadataKey]: metadata } = JSON.parse(stored.recordText) as Record<string, { requestId?: unknown } | undefined>;
+  return typeof metadata?.requestId === "string" ? generations.find(workspaceId, metadata.requestId) : undefined;
 }
 
 const shared = {

@@ -8,6 +8,8 @@ import type { EndedStatus, ResponseRecord } from "./stored-response.ts";
 export interface BackgroundJob {
   responseId: string;
   createdAtMs: number;
+  /** 1 for the first run; more where an earlier process ended before the job did. */
+  run: number;
   /** Who asked for it, as the key is now; its workspace owns the response. */
   caller: LlmKeyCaller;
   /** The text that it was submitted with. */

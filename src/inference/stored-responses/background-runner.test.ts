@@ -29,7 +29,7 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     await runner.submit(queuedJob(id, { requestText: "the request" }));
     expect(await find()).toMatchObject({ status: expect.stringMatching(/queued|in_progress/) });
     const run = await script.nth(1);
-    expect(run.job).toEqual({ responseId: id, createdAtMs: 1_000, caller: callerWith("key_a"), requestText: "the request" });
+    expect(run.job).toEqual({ responseId: id, createdAtMs: 1_000, run: 1, caller: callerWith("key_a"), requestText: "the request" });
     expect(await find()).toMatchObject({ status: "in_progress", completedAtMs: null });
     run.event("response.created");
     run.complete("Hello");

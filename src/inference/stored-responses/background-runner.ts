@@ -142,8 +142,8 @@ export class BackgroundRunner {
     if (job.signal.aborted) return true;
     const caller = callerOf(stored.keyId);
     if (caller === undefined) throw keyGone();
-    const { createdAtMs, requestText } = stored;
-    await run({ responseId: job.id, createdAtMs, caller, requestText }, job, job.signal);
+    const { createdAtMs, requestText, run: count } = stored;
+    await run({ responseId: job.id, createdAtMs, run: count, caller, requestText }, job, job.signal);
     return true;
   }
 

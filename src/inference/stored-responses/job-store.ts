@@ -9,6 +9,8 @@ export interface StoredJob {
   keyId: string;
   createdAtMs: number;
   requestText: string;
+  /** How often it was begun, this time included. */
+  run: number;
 }
 
 /** How a background response ended. */
@@ -66,10 +68,12 @@ export class JobStore {
   /** Marks a queued job as in progress; undefined when it is not queued any more, or another gateway has it. */
   async take(id: string): Promise<StoredJob | undefined> {
     if (this.claims !== undefined && !await this.claims.take(claimOf(id))) return undefined;
-    const row = await this.database.updateTable("stored_responses").set({ status: "in_progress" })
+    const row = await this.database.updateTable("stored_responses")
+      .set({ status: "in_progress", runs: sql<number>`runs + 1` })
       .where("id", "=", id).where("status", "=", "queued")
-      .returning(["key_id", "created_at_ms", "request"]).executeTakeFirst();
-    return row === undefined ? undefined : { keyId: row.key_id, createdAtMs: row.created_at_ms, requestText: row.request ?? "" };
+      .returning(["key_id", "created_at_ms", "request", "runs"]).executeTakeFirst();
+    if (row === undefined) return undefined;
+    return { keyId: row.key_id, createdAtMs: row.created_at_ms, requestText: row.request ?? "", run: row.runs };
   }
 
   /** Puts a job that is in progress back in the queue, without its events. */

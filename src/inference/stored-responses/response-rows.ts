@@ -1,3 +1,4 @@
+import type { Generated } from "kysely";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import { outputItems, type NewResponse, type ResponseRecord } from "./stored-response.ts";
 
@@ -18,12 +19,14 @@ export interface ResponseTables {
     record: string;
     input_items: string;
     request: string | null;
+    /** How often a background job was begun. */
+    runs: Generated<number>;
   };
   stored_response_items: { workspace_id: string; item_id: string; response_id: string };
   stored_response_events: { response_id: string; last_sequence: number; events: string };
 }
 
-type ResponseRow = ResponseTables["stored_responses"];
+type ResponseRow = Omit<ResponseTables["stored_responses"], "runs">;
 type ItemRow = ResponseTables["stored_response_items"];
 
 const responseColumns = [

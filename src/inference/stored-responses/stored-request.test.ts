@@ -68,7 +68,7 @@ describe.each(engines)("requests and their storage on %s", (engine) => {
     const request = await read({ input: "Hello", background: true });
     await store().insert(queuedResponse({ request, origin, record: recordOf(origin.id, { output: [] }), requestText: "text" }));
     expect(await store().find("ws_a", origin.id)).toMatchObject({ status: "queued", background: true, completedAtMs: null });
-    expect(await stores.current().jobs.take(origin.id)).toEqual({ keyId: "key_a", createdAtMs: 1_000, requestText: "text" });
+    expect(await stores.current().jobs.take(origin.id)).toEqual({ keyId: "key_a", createdAtMs: 1_000, requestText: "text", run: 1 });
   });
 
   test.each(["completed", "incomplete", "failed"])("a stream's response is kept before its client reads that it is %s", async (status) => {
