@@ -97,7 +97,7 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     const records = Array.from({ length: 50 }, (_, index) => record("ws_a", Date.UTC(2026, 10, 1) + index * dayMs / 4));
     await sql`insert into transfers values ('txn_1', 'a', 'b', 5, 'charge', null, 1)`.execute(database);
     await sql`insert into stored_responses
-      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null)`.execute(database);
+      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0)`.execute(database);
     const wide = open(storage);
     await wide.settle(records);
     await wide.retention.purge();
