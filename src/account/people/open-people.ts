@@ -14,6 +14,7 @@ import { Organizations } from "./organizations.ts";
 import { OwnerClaim } from "./owner-claim.ts";
 import { PasswordHasher } from "./password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { PendingSignUps } from "./pending-sign-ups.ts";
 import { Recovery } from "./recovery.ts";
 import { SessionReader } from "./session-reader.ts";
 import { SessionStore } from "./session-store.ts";
@@ -86,17 +87,21 @@ export async function openPeople(options: PeopleOptions) {
   });
   const onMailError = (error: unknown): void =>
     options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`);
+  const recovery = new Recovery({
+    ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
+    onVerified: () => options.referrals?.soon(),
+    onMailError,
+  });
   return {
+    pendingSignUps: new PendingSignUps({
+      ...options, signUp, mayMail: (email) => recovery.mayMail(email), afterwards: (work) => recovery.afterwards(work),
+    }),
+    recovery,
     settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle({ database, hasher, clock, secret }),
     invitationMails: new InvitationMails({ mailer: options.mailer, clock, onMailError }),
-    recovery: new Recovery({
-      ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
-      onVerified: () => options.referrals?.soon(),
-      onMailError,
-    }),
   };
 }
 

@@ -167,11 +167,13 @@ export class Recovery {
     return this.sending;
   }
 
-  private mayMail(email: string): boolean {
+  /** Whether an address may get one more mail within this hour; counts it. */
+  mayMail(email: string): boolean {
     return this.mails.tryAdd(email, { limit: mailsMax });
   }
 
-  private afterwards(work: () => Promise<void>): void {
+  /** Does what nobody waits for. */
+  afterwards(work: () => Promise<void>): void {
     const done = work().catch((error: unknown) => this.options.onMailError(error));
     this.sending = Promise.all([this.sending, done]).then(() => undefined);
   }

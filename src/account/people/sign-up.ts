@@ -61,16 +61,32 @@ export class SignUp {
    * is nobody's or their own. Gives the user's id.
    */
   async create(person: NewPerson, entitlement: Entitlement): Promise<string> {
-    const { clock, hasher, database, claim } = this.options;
+    const { password } = await this.prepare(person, entitlement);
+    return this.insert({ person, password, entitlement, emailVerified: false });
+  }
+
+  /** Finds out whether somebody may have an account, and hashes the password. Throws as `create`, but for an address that is taken. */
+  async prepare(person: NewPerson, entitlement: Entitlement): Promise<{ password: string }> {
+    const { hasher } = this.options;
     await this.assertEntitled(entitlement);
-    const referrer = await this.referrerOf(person, entitlement);
+    await this.referrerOf(person, entitlement);
     hasher.assertRoom();
-    // Before the transaction: hashing takes its time, and settlements wait behind transactions.
-    const password = await hasher.hash(person.password);
+    // Before any transaction: hashing takes its time, and settlements wait behind transactions.
+    return { password: await hasher.hash(person.password) };
+  }
+
+  /** Makes the account, with the hash of its password. */
+  async insert(
+    { person, password, entitlement, emailVerified }: {
+      person: Omit<NewPerson, "password">; password: string; entitlement: Entitlement; emailVerified: boolean;
+    },
+  ): Promise<string> {
+    const { clock, database, claim } = this.options;
+    const referrer = await this.referrerOf(person, entitlement);
     const nowMs = clock.nowMs();
     const userId = newId("usr", nowMs);
     const workspace = await database.transaction().execute(async (transaction) => {
-      await this.insertUser(transaction, { person, password, userId, nowMs, operator: entitlement.by === "claim" });
+      await this.insertUser(transaction, { person, password, userId, nowMs, emailVerified, operator: entitlement.by === "claim" });
       if (entitlement.by === "claim") await claim.take(transaction, { token: entitlement.token, userId });
       const own = await this.giveWorkspace(transaction, { userId, nowMs, takesFirst: entitlement.by === "claim" });
       const joined = entitlement.by !== "invitation" ? undefined
@@ -89,7 +105,7 @@ export class SignUp {
   }
 
   /** Who is to have credits for bringing this person; codes mean nothing to the owner, and where no credits are given. */
-  private referrerOf({ referralCode, email }: NewPerson, { by }: Entitlement): Promise<Referrer | undefined> | undefined {
+  private referrerOf({ referralCode, email }: Omit<NewPerson, "password">, { by }: Entitlement): Promise<Referrer | undefined> | undefined {
     if (referralCode === undefined || by === "claim") return undefined;
     return this.options.referrals?.referrerOf(referralCode, email);
   }
@@ -120,13 +136,13 @@ export class SignUp {
 
   private async insertUser(
     transaction: Transaction<PeopleTables>,
-    { person, password, userId, nowMs, operator }: {
-      person: NewPerson; password: string; userId: string; nowMs: number; operator: boolean;
+    { person, password, userId, nowMs, operator, emailVerified }: {
+      person: Omit<NewPerson, "password">; password: string; userId: string; nowMs: number; operator: boolean; emailVerified: boolean;
     },
   ): Promise<void> {
     const now = new Date(nowMs).toISOString();
     await transaction.insertInto("users").values({
-      id: userId, name: person.name, email: person.email, email_verified: 0, image: null, operator: operator ? 1 : 0,
+      id: userId, name: person.name, email: person.email, email_verified: emailVerified ? 1 : 0, image: null, operator: operator ? 1 : 0,
       created_at: now, updated_at: now, blocked_at_ms: null, last_signed_in_at_ms: null,
     }).execute();
     await transaction.insertInto("user_accounts").values({

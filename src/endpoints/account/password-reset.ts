@@ -78,10 +78,10 @@ export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySch
   summary: "Confirm an address by a link.",
   body: verifySchema,
   response: z.object({ verified: z.literal(true) }),
-  async handle(context, { people: { recovery, throttle }, publicUrl }) {
+  async handle(context, { people: { recovery, throttle, pendingSignUps }, publicUrl }) {
     assertSameOrigin(context.request, publicUrl());
     await throttle.count({ address: context.clientAddress(), purpose: "mail" });
-    await recovery.verify(context.body.token);
+    if (!(await pendingSignUps.confirm(context.body.token))) await recovery.verify(context.body.token);
     return context.json({ verified: true });
   },
 });

@@ -131,6 +131,7 @@ async function submit(context: RequestContext<unknown>, deps: Dependencies, { re
     const wanted = read(form);
     const end = await location(form);
     const answer = await signUpAndIn(context, deps, wanted);
+    if (answer === undefined) return page(context, { title: "Look into your mail", sentences: ["Your account is made with the link in it."] });
     return answerWith(context, { ...answer, status: 303, location: end }, null);
   } catch (thrown) {
     const error = asGatewayError(thrown);

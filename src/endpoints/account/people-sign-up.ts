@@ -23,12 +23,20 @@ export const referralCodeFields = {
 const tokenField = z.string().min(1).max(200).optional();
 const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField, ...referralCodeFields });
 
-/** Makes an account and begins its first session. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`. */
+/**
+ * Makes an account and begins its first session; undefined where a link was sent instead, which says whose address it is. Throws `forbidden`,
+ * `conflict`, or `rate_limit_exceeded`.
+ */
 export async function signUpAndIn(
   context: RequestContext<unknown>, deps: Dependencies, { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
-): Promise<DelegatedAnswer> {
+): Promise<DelegatedAnswer | undefined> {
   assertSameOrigin(context.request, deps.publicUrl());
   await deps.people.throttle.count({ ...attemptOf(context, person.email), purpose: "mail" });
+  const { pendingSignUps, recovery } = deps.people;
+  if (entitlement.by === "policy" && recovery.sendsMail) {
+    await pendingSignUps.request(person);
+    return undefined;
+  }
   const userId = await deps.people.signUp.create(person, entitlement);
   const { email, password } = person;
   if (deps.people.recovery.sendsMail) deps.people.recovery.requestVerification({ userId, email });
@@ -51,14 +59,15 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make an account with e-mail and password.",
   description: "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up "
-    + "is open.",
+    + "is open. Then, where mail is sent, the answer is the same whether somebody has the address or not: the account is made once the "
+    + "link that was sent there is used.",
   body: signUpSchema,
-  response: signedInSchema,
+  response: z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
   async handle(context, deps) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
     const answer = await signUpAndIn(context, deps, { person, entitlement: entitlementOf(context.body) });
-    return answerWith(context, answer, signedIn(answer.body));
+    return answer === undefined ? context.json({ confirmation: "sent" }) : answerWith(context, answer, signedIn(answer.body));
   },
 });
 

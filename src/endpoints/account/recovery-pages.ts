@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { passwordCharactersMin } from "../../account/people/password-length.ts";
-import type { Recovery } from "../../account/people/recovery.ts";
+import type { People } from "../../account/people/open-people.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { asGatewayError, encodeContractError } from "../../http/error-envelope.ts";
@@ -47,19 +47,19 @@ interface Submission<Fields> {
   schema: z.ZodType<Fields>;
   form(token: string): FormPage;
   done: FormPage;
-  work(fields: Fields, recovery: Recovery): Promise<void>;
+  work(fields: Fields, people: People): Promise<void>;
 }
 
 /** Takes what a form sent and shows what became of it. */
 async function submit<Fields>(
-  context: RequestContext<unknown>, { people: { recovery, throttle }, publicUrl }: Dependencies,
+  context: RequestContext<unknown>, { people, publicUrl }: Dependencies,
   { schema, form, done, work }: Submission<Fields>,
 ): Promise<Response> {
   const sent = Object.fromEntries(new URLSearchParams(await readBodyText(context.request, accountBodyBytesMax)));
   try {
     assertSameOrigin(context.request, publicUrl());
-    await throttle.count({ address: context.clientAddress(), purpose: "mail" });
-    await work(checkBody(schema, sent), recovery);
+    await people.throttle.count({ address: context.clientAddress(), purpose: "mail" });
+    await work(checkBody(schema, sent), people);
     return page(context, done);
   } catch (thrown) {
     const error = asGatewayError(thrown);
@@ -88,7 +88,7 @@ export const submitPasswordReset = defineEndpoint<Dependencies>({
   rawBody: resetSchema,
   rawBodyType: formType,
   handle: (context, deps) => submit(context, deps, {
-    schema: resetSchema, form: resetForm, done: wasReset, work: ({ token, password }, recovery) => recovery.reset(token, password),
+    schema: resetSchema, form: resetForm, done: wasReset, work: ({ token, password }, { recovery }) => recovery.reset(token, password),
   }),
 });
 
@@ -113,6 +113,8 @@ export const submitVerification = defineEndpoint<Dependencies>({
   rawBody: verifySchema,
   rawBodyType: formType,
   handle: (context, deps) => submit(context, deps, {
-    schema: verifySchema, form: verifyForm, done: wasVerified, work: ({ token }, recovery) => recovery.verify(token),
+    schema: verifySchema, form: verifyForm, done: wasVerified, work: async ({ token }, { recovery, pendingSignUps }) => {
+      if (!(await pendingSignUps.confirm(token))) await recovery.verify(token);
+    },
   }),
 });
