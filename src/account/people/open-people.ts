@@ -6,6 +6,7 @@ import type { SecretHasher } from "../keys/secret-hasher.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import type { Referrals } from "../referrals/referrals.ts";
 import type { PlanId } from "../workspaces/plan.ts";
+import { BreachedPasswords } from "./breached-passwords.ts";
 import type { IdentityOptions } from "./create-identity.ts";
 import { LazyIdentity, type OidcProvider } from "./identity.ts";
 import { InvitationMails } from "./invitation-mails.ts";
@@ -28,6 +29,8 @@ export interface PeopleSettings {
   signUp: SignUpPolicy;
   /** Plan of the workspaces that people make. */
   plan: PlanId;
+  /** Range API that new passwords are looked up in; absent turns the check off. */
+  breachedPasswordsUrl?: string | undefined;
   oidc: readonly OidcProvider[];
 }
 
@@ -62,11 +65,15 @@ export async function openPeople(options: PeopleOptions) {
   const { database, clock, hasher, directory, settings } = options;
   const secret = signingSecret(options.encryptionKey);
   const passwords = new PasswordHasher();
+  const breached = new BreachedPasswords({
+    url: settings.breachedPasswordsUrl,
+    onError: (error) => options.log("warn", `a password was not looked up: ${error instanceof Error ? error.message : String(error)}`),
+  });
   const claim = await OwnerClaim.open({ database, hasher, clock });
   const invitations = new Invitations({ database, hasher, clock });
   const shared = { database, clock, invitations, plan: settings.plan, putWorkspace: directory.putWorkspace.bind(directory) };
   const signUp = new SignUp({
-    ...shared, hasher: passwords, claim, policy: settings.signUp, referrals: options.referrals,
+    ...shared, hasher: passwords, breached, claim, policy: settings.signUp, referrals: options.referrals,
     firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
   });
   const sessions = new SessionStore(database);
@@ -88,7 +95,7 @@ export async function openPeople(options: PeopleOptions) {
   const onMailError = (error: unknown): void =>
     options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`);
   const recovery = new Recovery({
-    ...options, hasher: passwords, links: new UserLinks({ database, hasher, clock }),
+    ...options, hasher: passwords, breached, links: new UserLinks({ database, hasher, clock }),
     onVerified: () => options.referrals?.soon(),
     onMailError,
   });
@@ -97,7 +104,7 @@ export async function openPeople(options: PeopleOptions) {
       ...options, signUp, mayMail: (email) => recovery.mayMail(email), afterwards: (work) => recovery.afterwards(work),
     }),
     recovery,
-    settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords,
+    settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords, breached,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle({ database, hasher, clock, secret }),

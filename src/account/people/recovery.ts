@@ -6,6 +6,7 @@ import { newId } from "../../platform/lib/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { NamedWindows } from "../limits/named-windows.ts";
 import type { Mailer } from "../notify/mailer.ts";
+import type { BreachedPasswords } from "./breached-passwords.ts";
 import type { PasswordHasher } from "./password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { UserLinks } from "./user-links.ts";
@@ -23,6 +24,7 @@ interface RecoveryOptions {
   clock: Clock;
   links: UserLinks;
   hasher: PasswordHasher;
+  breached: BreachedPasswords;
   mailer: Mailer | undefined;
   /** Where people reach the service, without a trailing slash; links never take it from a request. */
   publicUrl(): string;
@@ -78,8 +80,9 @@ export class Recovery {
 
   /** Sets another password by a link, ends every session and every other link to it. Throws `forbidden`. */
   async reset(token: string, password: string): Promise<void> {
-    const { links, hasher, database } = this.options;
+    const { links, hasher, breached, database } = this.options;
     await links.assertAccepts("password", token);
+    await breached.assertUnknown(password);
     hasher.assertRoom();
     // Before the transaction: hashing takes its time, and settlements wait behind transactions.
     const hash = await hasher.hash(password);

@@ -6,6 +6,7 @@ import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { PlanId } from "../workspaces/plan.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { workspaceRow } from "../workspaces/workspace-store.ts";
+import type { BreachedPasswords } from "./breached-passwords.ts";
 import type { Invitations } from "./invitations.ts";
 import type { Referrals, Referrer } from "../referrals/referrals.ts";
 import type { OwnerClaim } from "./owner-claim.ts";
@@ -33,6 +34,7 @@ export interface SignUpOptions {
   database: Kysely<PeopleTables>;
   clock: Clock;
   hasher: PasswordHasher;
+  breached: BreachedPasswords;
   claim: OwnerClaim;
   invitations: Invitations;
   policy: SignUpPolicy;
@@ -67,9 +69,10 @@ export class SignUp {
 
   /** Finds out whether somebody may have an account, and hashes the password. Throws as `create`, but for an address that is taken. */
   async prepare(person: NewPerson, entitlement: Entitlement): Promise<{ password: string }> {
-    const { hasher } = this.options;
+    const { hasher, breached } = this.options;
     await this.assertEntitled(entitlement);
     await this.referrerOf(person, entitlement);
+    await breached.assertUnknown(person.password);
     hasher.assertRoom();
     // Before any transaction: hashing takes its time, and settlements wait behind transactions.
     return { password: await hasher.hash(person.password) };

@@ -131,7 +131,9 @@ async function submit(context: RequestContext<unknown>, deps: Dependencies, { re
     const wanted = read(form);
     const end = await location(form);
     const answer = await signUpAndIn(context, deps, wanted);
-    if (answer === undefined) return page(context, { title: "Look into your mail", sentences: ["Your account is made with the link in it."] });
+    if (answer === undefined) {
+      return page(context, { title: "Check your mail", sentences: ["We sent you a link. Open it to finish signing up."] });
+    }
     return answerWith(context, { ...answer, status: 303, location: end }, null);
   } catch (thrown) {
     const error = asGatewayError(thrown);

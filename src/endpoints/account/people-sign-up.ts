@@ -24,8 +24,8 @@ const tokenField = z.string().min(1).max(200).optional();
 const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField, ...referralCodeFields });
 
 /**
- * Makes an account and begins its first session; undefined where a link was sent instead, which says whose address it is. Throws `forbidden`,
- * `conflict`, or `rate_limit_exceeded`.
+ * Makes an account and begins its first session; undefined where a link was sent instead, which proves whose address it is.
+ * Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>, deps: Dependencies, { person, entitlement }: { person: NewPerson; entitlement: Entitlement },

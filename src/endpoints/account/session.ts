@@ -120,6 +120,7 @@ export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwo
     const { current_password: currentPassword, new_password: newPassword } = context.body;
     const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
     await deps.people.throttle.count(attempt);
+    await deps.people.breached.assertUnknown(newPassword);
     deps.people.passwords.assertRoom();
     const body = { currentPassword, newPassword, revokeOtherSessions: true };
     const answer = await delegate(context, deps, { method: "POST", path: "/change-password", body });

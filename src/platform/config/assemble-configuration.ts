@@ -62,7 +62,10 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       fiveHour: five_hour, ...(per_minute === undefined ? {} : { perMinute: per_minute }),
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
-    auth: { signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free", oidc: (file.auth?.oidc ?? []).map(oidcProvider) },
+    auth: {
+      signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free",
+      breachedPasswordsUrl: file.auth?.breached_passwords_url, oidc: (file.auth?.oidc ?? []).map(oidcProvider),
+    },
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),

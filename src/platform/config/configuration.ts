@@ -83,6 +83,8 @@ export interface Configuration<Provider> {
     readonly signUp: "closed" | "invitation" | "open";
     /** Plan of the workspaces that people make. */
     readonly plan: ConfiguredPlanId;
+    /** Range API that new passwords are looked up in; undefined turns the check off. */
+    readonly breachedPasswordsUrl: string | undefined;
     /** OpenID providers, by their slugs. */
     readonly oidc: readonly {
       readonly id: string;

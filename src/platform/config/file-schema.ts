@@ -70,6 +70,7 @@ const oidcSchema = z.strictObject({
 const authSchema = z.strictObject({
   sign_up: z.enum(["closed", "invitation", "open"]),
   plan: z.enum(planIds),
+  breached_passwords_url: httpUrlSchema,
   oidc: z.array(oidcSchema).superRefine((providers, context) => {
     providers.forEach(({ id }, index) => {
       if (providers.findIndex((other) => other.id === id) === index) return;

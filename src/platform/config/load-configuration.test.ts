@@ -56,7 +56,7 @@ describe("what stands where nothing is said", () => {
       ocr: { model: undefined },
       routers: {},
       plans: {},
-      auth: { signUp: "invitation", plan: "free", oidc: [] },
+      auth: { signUp: "invitation", plan: "free", breachedPasswordsUrl: undefined, oidc: [] },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
       mail: undefined,

@@ -35,10 +35,12 @@ async function refusedFor(browser: Browser): Promise<{ code: unknown; reason: un
 }
 
 /** Somebody who signs up with a code, and what came of it. */
-async function comes(email: string, code: string | undefined): Promise<{ browser: Browser; response: Response }> {
+async function comes(
+  email: string, code: string | undefined, more: Record<string, unknown> = {},
+): Promise<{ browser: Browser; response: Response }> {
   if (scene === undefined) throw new Error("nothing is started");
   const browser = scene.stranger();
-  const person = { name: email, email, password: `password of ${email}`, ...(code === undefined ? {} : { referral_code: code }) };
+  const person = { name: email, email, password: `password of ${email}`, ...(code === undefined ? {} : { referral_code: code }), ...more };
   const response = await browser.ask("POST", "/api/auth/sign-up", person);
   await settled();
   return { browser, response };
@@ -126,13 +128,23 @@ describe.each(engines)("credits for bringing somebody on %s", (_, freshUrl) => {
     const { owner, gateway } = await start(await freshUrl(), {
       referrals: atSignUp, mail: { url: mail.url, from: "noreply@example.com" }, providers: [acme("http://127.0.0.1:1")],
     });
-    const { browser } = await comes("fritz@example.com", await codeOf(owner));
+    const organizationId = textAt(await owner.json("POST", "/organizations", { name: "Team" }), "id");
+    // Invited people have an account before their address is confirmed.
+    const invitationFor = async (email: string): Promise<Record<string, unknown>> => {
+      const invitation = await owner.json("POST", `/organizations/${organizationId}/invitations`, { email, role: "member" });
+      return { invitation_token: new URL(textAt(invitation, "url")).searchParams.get("token") };
+    };
+    const { browser } = await comes("fritz@example.com", await codeOf(owner), await invitationFor("fritz@example.com"));
+    await browser.json("PATCH", "/session", { workspace_id: null });
     await gateway().app.people.recovery.idle();
     expect(await refusedFor(browser)).toEqual({ code: "insufficient_balance", reason: "signup_bonus_pending" });
-    expect(await refusedFor((await comes("nobodys@example.com", undefined)).browser))
+    const { browser: other } = await comes("nobodys@example.com", undefined, await invitationFor("nobodys@example.com"));
+    await other.json("PATCH", "/session", { workspace_id: null });
+    expect(await refusedFor(other))
       .toEqual({ code: "insufficient_balance", reason: "balance_too_low" });
     expect([await credits(browser), at(await owner.json("GET", "/referrals"), "pending")]).toEqual([0, 1]);
-    const link = mail.mails.filter(({ to }) => to === "fritz@example.com").map(linkIn)[0] ?? "";
+    const links = mail.mails.filter(({ to }) => to === "fritz@example.com").map(linkIn);
+    const link = links.find((each) => each.includes("/verify-email")) ?? "";
     await scene!.stranger().ask("POST", "/api/auth/verify-email", { token: new URL(link).searchParams.get("token") });
     await settled();
     expect([await credits(browser), at(await owner.json("GET", "/referrals"), "pending")]).toEqual([2, 0]);
