@@ -7,7 +7,11 @@ import { EndpointPaths } from "../http/endpoint-paths.ts";
 import { openApiDocument } from "../http/open-api.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { isServable } from "../inference/upstream-targets.ts";
+import { McpService } from "../mcp/mcp-service.ts";
+import type { ToolEndpoint } from "../mcp/tool-endpoint.ts";
+import { tools } from "../mcp/tools/index.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 
 /** Builds what operational endpoints tell. */
@@ -26,6 +30,12 @@ export function buildOperations(
     version: settings.version,
   };
 }
+
+/** The MCP server over the table: its tools call the REST endpoints. */
+export const buildMcp = ({ version }: AppSettings, logger: Logger): McpService => new McpService({
+  version, tools, endpoints: endpoints as readonly ToolEndpoint[],
+  onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
+});
 
 /** Documents of the table, made when they are first asked for. */
 export function buildDocuments(

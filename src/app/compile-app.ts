@@ -3,7 +3,7 @@ import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
-import { clientAddressReader } from "../http/client-address.ts";
+import { clientAddressReader, encryptionReader } from "../http/client-address.ts";
 import type { RateCounters } from "../http/count-request.ts";
 import { compileRoutes } from "../http/router.ts";
 import { observeErrors, observeRequests } from "./observe.ts";
@@ -17,10 +17,12 @@ export function compileApp(
   },
 ): ReturnType<typeof compileRoutes> {
   const addressOf = clientAddressReader(settings.trustProxy);
+  const encrypted = encryptionReader(settings.trustProxy);
   return compileRoutes({
     ...parts, endpoints,
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
+    isEncrypted: (request) => encrypted(request, request.peerAddress),
     onError: observeErrors({ ...tools, clock: parts.clock }),
     onAnswerError: (error) => tools.logger.error({ err: error }, "the answer of a request with an idempotency key could not be kept"),
     onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),

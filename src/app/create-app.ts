@@ -5,7 +5,7 @@ import type { AppTools } from "./app-tools.ts";
 import { buildAccount } from "./build-account.ts";
 import { buildInference, endInference, ownKeyLookup } from "./build-inference.ts";
 import { buildInsights } from "./build-insights.ts";
-import { buildDocuments, buildOperations } from "./build-operations.ts";
+import { buildDocuments, buildMcp, buildOperations } from "./build-operations.ts";
 import { buildPayments } from "./build-payments.ts";
 import { buildStorage } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
@@ -61,7 +61,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
-    embeddingCache: openEmbeddingCache(shared, clock),
+    embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools.logger),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
     ...buildDocuments(settings, catalog.snapshot),
   };
@@ -89,7 +89,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       await Promise.all([stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await account.referrals?.stop();
       await keyProber.stop();
-      await documents.stop();
+      await Promise.all([documents.stop(), dependencies.mcp.close()]);
       await endInference(inference);
       await catalog.stop();
       await stopSharing(shared, account);

@@ -76,6 +76,7 @@ import { decisions, systemOne } from "./inference/decisions.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { messages } from "./inference/messages.ts";
+import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses.ts";
@@ -124,6 +125,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
   protectedResourceMetadata, ...protectedResourceMetadataBelow,
   listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
+  // Tools for agents
+  mcp,
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,

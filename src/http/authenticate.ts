@@ -44,6 +44,8 @@ function missingKey(headers: RequestHeaders, { session, managementScope }: Acces
 function connectedCaller(credential: LlmKeyCaller, connection: KeyConnection, access: AccessRule): Caller {
   const { managementScope, llmKey, ofItself, operator, session } = access;
   if (ofItself || access.anonymous) return credential;
+  const connected: Caller = { kind: "connection", key: credential.key, connection, workspace: credential.workspace };
+  if (access.anyScope) return connected;
   if (access.keyHeldDirectly || operator || (session && managementScope === undefined)) {
     throw new GatewayError("insufficient_scope", "Connected apps may not use this endpoint. Use a key of your own, or sign in.");
   }
@@ -53,7 +55,7 @@ function connectedCaller(credential: LlmKeyCaller, connection: KeyConnection, ac
       metadata: { required_scope: scope, granted_scopes: [...connection.scopes] },
     });
   }
-  return llmKey ? credential : { kind: "connection", key: credential.key, connection, workspace: credential.workspace };
+  return llmKey ? credential : connected;
 }
 
 function assertAccepted(credential: Credential, access: AccessRule): void {
@@ -64,6 +66,7 @@ function assertAccepted(credential: Credential, access: AccessRule): void {
       metadata: { hint: `Create a management key with the scope ${access.managementScope ?? "of this endpoint"} and send it as Authorization: Bearer.` },
     });
   }
+  if (access.anyScope) return;
   if (access.managementScope !== undefined) {
     if (coversScope(credential.key.scopes, access.managementScope)) return;
     throw new GatewayError("insufficient_scope", `This management key lacks the scope ${access.managementScope}.`, {

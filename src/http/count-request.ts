@@ -2,7 +2,7 @@ import type { Caller } from "../account/keys/caller.ts";
 import { countedAddress } from "../account/limits/counted-address.ts";
 import { narrowedTier } from "../account/limits/rate-limiter.ts";
 import type { CountOutcome, HourWindow, MinuteWindow, RequestLimits } from "../account/limits/request-limits.ts";
-import { anonymousTier, type RateClass, type RateTiers } from "../account/limits/rate-tier.ts";
+import { anonymousTier, type RateClass, type RateTier, type RateTiers } from "../account/limits/rate-tier.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { exhaustedQuotaHeaders, quotaHeaders, rateHeaders } from "./rate-headers.ts";
 
@@ -50,6 +50,27 @@ export function countRequest(counters: RateCounters, request: CountedRequest): P
   if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
   tell(request, counted);
   return undefined;
+}
+
+/** Counts a request against a window of its address alone, writes the headers, and refuses it when the window is full. */
+export function countAddress(
+  { limiter }: RateCounters, { address, tier, headers }: { address: string; tier: RateTier; headers: Record<string, string> },
+): Promise<void> | undefined {
+  const request: CountedRequest = { caller: { kind: "anonymous", address }, rateClass: "account", headers };
+  const counted = limiter.count({ minutes: [{ counter: `${tier.id} ${countedAddress(address)}`, tier }], hours: undefined });
+  if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
+  tell(request, counted);
+  return undefined;
+}
+
+/** Counts actions of a key in a window of their own, apart from its requests, and refuses those that the window has no room for. */
+export async function countActions(
+  { limiter }: RateCounters, { keyId, tier, actions }: { keyId: string; tier: RateTier; actions: number },
+): Promise<void> {
+  for (let action = 0; action < actions; action += 1) {
+    const { admitted } = await limiter.count({ minutes: [{ counter: `${keyId} ${tier.id}`, tier }], hours: undefined });
+    if (!admitted) throw tooMany("rate_limit_exceeded", { tier: tier.id, limit: tier.perMinute, windowSeconds: 60 });
+  }
 }
 
 function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: CountOutcome): void {

@@ -12,6 +12,7 @@ function credentialText({ access }: Endpoint<never>): string {
   const families = [
     ...(access.llmKey ? ["LLM key"] : []),
     ...(access.managementScope === undefined ? [] : [`management key with ${access.managementScope}`]),
+    ...(access.anyScope ? ["management key", "connected app"] : []),
     ...(access.session ? ["session"] : []),
     ...(access.anonymous ? ["none, or an LLM key"] : []),
     ...(access.open ? ["none"] : []),

@@ -1,5 +1,6 @@
 import type { ZodType } from "zod";
 import type { Scope } from "../account/keys/scopes.ts";
+import type { RateTier } from "../account/limits/rate-tier.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { Answer } from "./reply.ts";
@@ -10,6 +11,8 @@ export interface AccessRule {
   llmKey?: true;
   /** Management keys that hold this scope are accepted. */
   managementScope?: Scope;
+  /** Management keys and connected apps are accepted whatever their scopes; the handler checks the scope of what is asked of it. */
+  anyScope?: true;
   /** Connected apps are refused: what they could do here would go beyond what was granted to them, such as making keys. */
   keyHeldDirectly?: true;
   /** Sessions of people are accepted; where a scope is named, those whose role holds it. */
@@ -33,8 +36,13 @@ export interface Deprecation {
   link?: string;
 }
 
-/** How a request is counted: at the door by plan, by the handler once it knows the model, or not at all. */
-export type RateCounting = "at-door" | "by-handler" | "none";
+/** A window of an endpoint's own that counts requests by address, before their credential is looked at. */
+export interface AddressCounting {
+  perAddress: RateTier;
+}
+
+/** How a request is counted: at the door by plan, by the handler once it knows the model, by address, or not at all. */
+export type RateCounting = "at-door" | "by-handler" | "none" | AddressCounting;
 
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -48,10 +56,14 @@ export interface Endpoint<Dependencies, Body = unknown> {
   path: string;
   /** `api` is served under both `/api/v1` and `/v1`. */
   base: "api" | "root";
+  /** Served below the root as well, where clients look for it that know the host alone. */
+  alsoAtRoot?: true;
   access: AccessRule;
   counting: RateCounting;
   /** About the person who calls and not about a workspace, so that no workspace's IP allowlist keeps anybody from it. */
   anywhere?: true;
+  /** Described under `/.well-known/oauth-protected-resource`; its 401 answers point there (RFC 9728, section 5.1). */
+  protectedResource?: true;
   /** Largest accepted body; absent means that none is read. */
   bodyBytesMax?: number;
   summary: string;
@@ -109,5 +121,5 @@ export const takesKnownParametersOnly = ({ base, method, access }: Pick<Endpoint
   base === "api" && method === "GET" && (access.managementScope !== undefined || access.session === true);
 
 /** Full paths under which an endpoint answers. */
-export const pathsOf = ({ base, path }: { base: "api" | "root"; path: string }): string[] =>
-  base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`];
+export const pathsOf = ({ base, path, alsoAtRoot }: { base: "api" | "root"; path: string; alsoAtRoot?: true }): string[] =>
+  base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`, ...(alsoAtRoot ? [path] : [])];

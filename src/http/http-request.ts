@@ -38,13 +38,22 @@ export class ServedRequest implements HttpRequest {
   /** The connection ends with the answer: what still comes of the body is not read. */
   closes = false;
   private readonly request: Request;
-  private readonly server: Server<undefined>;
+  private readonly from: RequestServer;
+  /** The request that the connection carried: this one, or the one that it follows from. */
+  private readonly carried: Request;
 
-  constructor(request: BunRequest | Request, { server, bodies }: RequestServer) {
+  constructor(request: BunRequest | Request, { server, bodies }: RequestServer, carried: Request = request) {
     this.request = request;
     this.params = "params" in request ? request.params : noParams;
-    this.server = server;
+    this.from = { server, bodies };
+    this.carried = carried;
     this.hold = new BodyHold(bodies);
+  }
+
+  /** A request for another path of this server, as if the same client had sent it over the same connection. */
+  follow(path: string, { params, ...init }: RequestInit & { params: Readonly<Record<string, string>> }): ServedRequest {
+    const request = new Request(`http://localhost${path}`, { ...init, signal: this.signal });
+    return new ServedRequest(Object.assign(request, { params }), this.from, this.carried);
   }
 
   get method(): string {
@@ -59,6 +68,11 @@ export class ServedRequest implements HttpRequest {
     return this.request.headers;
   }
 
+  /** Every header with its name. */
+  headerEntries(): [name: string, value: string][] {
+    return [...this.request.headers];
+  }
+
   get signal(): AbortSignal {
     return this.request.signal;
   }
@@ -69,7 +83,7 @@ export class ServedRequest implements HttpRequest {
 
   /** The address that the connection comes from. */
   get peerAddress(): string {
-    return this.server.requestIP(this.request)?.address ?? "";
+    return this.from.server.requestIP(this.carried)?.address ?? "";
   }
 
   text(): Promise<string> {
@@ -82,6 +96,6 @@ export class ServedRequest implements HttpRequest {
 
   /** Sets how long the connection may be silent, in seconds; 0 for any time. */
   setIdleSeconds(seconds: number): void {
-    this.server.timeout(this.request, seconds);
+    this.from.server.timeout(this.carried, seconds);
   }
 }

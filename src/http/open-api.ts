@@ -76,7 +76,7 @@ function successResponse(
 function security({ access }: Endpoint<never>): Json[] {
   const needed: Json[] = [];
   if (access.llmKey) needed.push({ llmKey: [] });
-  if (access.managementScope !== undefined) needed.push({ managementKey: [] });
+  if (access.managementScope !== undefined || access.anyScope) needed.push({ managementKey: [] });
   if (access.session) needed.push({ session: [] });
   if (access.open || access.anonymous) needed.push({});
   return needed;

@@ -181,15 +181,25 @@ async function scanSlices(bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** JSON text of one object; anything else is refused with the place where it went wrong. */
-export function parseJsonObject(text: string): Record<string, unknown> {
-  let value: unknown;
+const parseText = (text: string, { code, wanted }: { code: "bad_request" | "invalid_request_body"; wanted: string }): unknown => {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "not JSON";
-    throw new GatewayError("bad_request", `The body is not valid JSON (${reason}). Send one JSON object.`, { cause: error });
+    throw new GatewayError(code, `The body is not valid JSON (${reason}). Send ${wanted}.`, { cause: error });
   }
+};
+
+/** The value of JSON text. Throws `invalid_request_body` where it is none, `bad_request` where it is nested too deep. */
+export function parseJson(text: string): unknown {
+  const value = parseText(text, { code: "invalid_request_body", wanted: "JSON" });
+  if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels)) throw tooDeep();
+  return value;
+}
+
+/** JSON text of one object; anything else is refused with the place where it went wrong. */
+export function parseJsonObject(text: string): Record<string, unknown> {
+  const value = parseText(text, { code: "bad_request", wanted: "one JSON object" });
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new GatewayError("bad_request", "The body must be one JSON object.");
   }

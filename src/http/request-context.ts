@@ -2,10 +2,21 @@ import type { Caller } from "../account/keys/caller.ts";
 import { lowerBrandHeader } from "../platform/lib/brand.ts";
 import { queryOf } from "./request-target.ts";
 import type { ServedRequest } from "./http-request.ts";
+import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { Reply } from "./reply.ts";
 
 /** Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read, and Anthropic's. */
 const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;
+
+/** What the router tells of any request. */
+export interface RequestSource {
+  /** Finds the address that a request came from. */
+  addressOf(request: ServedRequest): string;
+  /** Says whether a request was encrypted on its way. */
+  isEncrypted(request: ServedRequest): boolean;
+  /** Calls another endpoint for the client of a request. */
+  ask(context: RequestContext, call: InnerCall): Promise<InnerAnswer>;
+}
 
 /** What a handler knows of its request. */
 export class RequestContext<Body = unknown> {
@@ -24,14 +35,10 @@ export class RequestContext<Body = unknown> {
   changed?: string;
   /** Workspace that the change concerns, where it is not the caller's; its audit log has the change as well. */
   changedIn?: string;
-  private readonly addressOf: (request: ServedRequest) => string;
+  private readonly source: RequestSource;
 
-  constructor(options: {
-    request: ServedRequest; traceId: string; startedMs: number; caller: Caller;
-    /** Finds the address that a request came from. */
-    addressOf(request: ServedRequest): string;
-  }) {
-    this.addressOf = options.addressOf;
+  constructor(options: { request: ServedRequest; traceId: string; startedMs: number; caller: Caller; source: RequestSource }) {
+    this.source = options.source;
     this.request = options.request;
     this.traceId = options.traceId;
     this.startedMs = options.startedMs;
@@ -42,7 +49,17 @@ export class RequestContext<Body = unknown> {
 
   /** The address that the request came from, past the proxies that are trusted. */
   clientAddress(): string {
-    return this.addressOf(this.request);
+    return this.source.addressOf(this.request);
+  }
+
+  /** Whether the request was encrypted on its way, as far as this server and the proxies that it trusts can tell. */
+  isEncrypted(): boolean {
+    return this.source.isEncrypted(this.request);
+  }
+
+  /** Calls another endpoint for the same client, under the same checks. Throws the `GatewayError` that refuses it. */
+  ask(call: InnerCall): Promise<InnerAnswer> {
+    return this.source.ask(this, call);
   }
 
   /** The caller of a request without a credential. */

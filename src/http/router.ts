@@ -1,69 +1,54 @@
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import type { IdempotentAnswers } from "../account/idempotency/idempotent-answers.ts";
-import { requireOperator } from "../account/people/operator.ts";
-import type { Security } from "../account/security/open-security.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import { assert } from "../platform/lib/assert.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
-import { timeOrderedHex } from "../platform/lib/ids.ts";
 import { answerOnce } from "./answer-once.ts";
 import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
 import { authenticate } from "./authenticate.ts";
-import { checkAddress } from "./check-address.ts";
-import { countRequest, describeWindow, type RateCounters } from "./count-request.ts";
 import { anyOrigin, isOpenToOrigins } from "./cross-origin.ts";
+import { admit, checkPlace } from "./door.ts";
 import { pathsOf, takesKnownParametersOnly, type Endpoint, type Method } from "./endpoint.ts";
 import { deprecationHeaders } from "./deprecation-headers.ts";
-import { asGatewayError, encodeContractError, errorHeaders, type ErrorEncoder } from "./error-envelope.ts";
+import { encodeContractError, type ErrorEncoder } from "./error-envelope.ts";
+import { errorResponse } from "./error-response.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
-import { admitSession, decidingCookie, type SessionDoor } from "./session-door.ts";
-import { RequestContext } from "./request-context.ts";
+import { innerAnswer, innerRequest, type InnerAnswer, type InnerCall } from "./inner-call.ts";
+import type { RequestContext } from "./request-context.ts";
 import { pathOf } from "./request-target.ts";
+import { newContext, type Compiling, type RouterOptions } from "./router-options.ts";
 import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
 import type { ServedRequest } from "./http-request.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import { Reply, type Answer } from "./reply.ts";
 
-/** What the router itself needs; handlers get their own dependencies. */
-export interface RouterOptions<Dependencies> {
-  endpoints: readonly Endpoint<Dependencies>[];
-  dependencies: Dependencies;
-  directory: CredentialDirectory;
-  counters: RateCounters;
-  clock: Clock;
-  security: Security;
-  sessions: SessionDoor;
-  /** The workspace whose management keys are operators'. */
-  operatorWorkspaceId: string;
-  /** The address that anonymous requests are counted by, and that allowlists and the audit log look at. */
-  clientAddress(request: ServedRequest): string;
-  /** Told of every refused or failed request, for logs and metrics. */
-  onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
-  /** Answers of requests that name themselves. */
-  idempotentAnswers: IdempotentAnswers;
-  /** Told when such an answer could not be kept. */
-  onAnswerError(error: unknown): void;
-  /** Told when the outcome of a change could not be written to the audit log. */
-  onAuditError(error: unknown): void;
-  /** Told when an endpoint begins to work on a request. */
-  onBegin(): void;
-  /** Told of every answer; `settled` when its settlement counts it, as it does for served inference. */
-  onEnd(answer: { path: string; status: number; settled: boolean }): void;
+/** An endpoint with what was compiled of it. */
+interface CompiledEndpoint<Dependencies> {
+  endpoint: Endpoint<Dependencies>;
+  handler: RouteHandler;
+  /** Does what an admitted request asks. */
+  work(context: RequestContext): Promise<Answer>;
 }
 
 /** The endpoints of one path by method. */
-type PathMethods<Dependencies> = Map<Method, { endpoint: Endpoint<Dependencies>; handler: RouteHandler }>;
+type PathMethods<Dependencies> = Map<Method, CompiledEndpoint<Dependencies>>;
 
 /** Compiles the endpoint table into the server's routes and the handler for everything that is not in it. */
-export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>): {
+export function compileRoutes<Dependencies>(given: RouterOptions<Dependencies>): {
   routes: CompiledRoutes;
   fallback: RouteHandler;
 } {
   const paths = new Map<string, PathMethods<Dependencies>>();
+  const byName = new Map<string, CompiledEndpoint<Dependencies>>();
+  const options: Compiling<Dependencies> = {
+    ...given,
+    source: {
+      addressOf: given.clientAddress, isEncrypted: given.isEncrypted, ask: (context, call) => askInner(context, { call, byName, options }),
+    },
+  };
   for (const endpoint of options.endpoints) {
-    const handler = compileEndpoint(endpoint, options);
+    const compiled = compileEndpoint(endpoint, options);
+    if (endpoint.base === "api") byName.set(`${endpoint.method} ${endpoint.path}`, compiled);
     for (const path of pathsOf(endpoint)) {
       const methods = paths.get(path) ?? new Map();
-      paths.set(path, methods.set(endpoint.method, { endpoint, handler }));
+      paths.set(path, methods.set(endpoint.method, compiled));
     }
   }
   const routes: Record<string, RouteHandler> = {};
@@ -77,7 +62,7 @@ export function compileRoutes<Dependencies>(options: RouterOptions<Dependencies>
 }
 
 /** The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110, 9.3.2). */
-function compilePath<Dependencies>(methods: PathMethods<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
+function compilePath<Dependencies>(methods: PathMethods<Dependencies>, options: Compiling<Dependencies>): RouteHandler {
   const byMethod = new Map<string, RouteHandler>([...methods].map(([method, { handler }]) => [method, handler]));
   const get = byMethod.get("GET");
   if (get !== undefined) byMethod.set("HEAD", get);
@@ -108,7 +93,7 @@ function faultOf({ headers, url }: ServedRequest): string | undefined {
 
 /** The handler, for requests that every reader understands alike; after another one the connection ends. */
 function soundly<Dependencies>(
-  handle: RouteHandler, { options, encodeError }: { options: RouterOptions<Dependencies>; encodeError: ErrorEncoder },
+  handle: RouteHandler, { options, encodeError }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder },
 ): RouteHandler {
   return (request) => {
     const fault = faultOf(request);
@@ -133,24 +118,12 @@ function preflight({ request, headers }: RequestContext, methods: readonly strin
 
 const headerNames = /^[\w\-, ]{1,2048}$/;
 
-function newContext<Dependencies>(request: ServedRequest, options: RouterOptions<Dependencies>): RequestContext {
-  const { clock } = options;
-  return new RequestContext({
-    request, traceId: timeOrderedHex(clock.nowMs()), startedMs: clock.monotonicMs(), caller: { kind: "anonymous", address: "" },
-    addressOf: options.clientAddress,
-  });
-}
-
-function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: RouterOptions<Dependencies>): RouteHandler {
+function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: Compiling<Dependencies>): CompiledEndpoint<Dependencies> {
   const isInference = endpoint.counting === "by-handler";
-  const checksQuery = takesKnownParametersOnly(endpoint);
   const deprecation = endpoint.deprecated && deprecationHeaders(endpoint.deprecated);
-  const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
-  const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
-    ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
-    : work());
+  const work = compileWork(endpoint, options);
   const isShared = isOpenToOrigins(endpoint);
-  return async (request) => {
+  const handler: RouteHandler = async (request) => {
     const context = newContext(request, options);
     if (isShared) Object.assign(context.headers, anyOrigin);
     if (deprecation !== undefined) Object.assign(context.headers, deprecation);
@@ -159,23 +132,61 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
     try {
       const arriving = admit(endpoint, { context, options });
       if (arriving !== undefined) await arriving;
-      if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
-      const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
-      const response = await (auditing === undefined
-        ? endpoint.handle(context, options.dependencies)
-        : once({ bodyText, context }, () => auditChange(
-          auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies),
-        )));
+      const response = await work(context);
       status = response.status;
       return response;
     } catch (thrown) {
-      const response = errorResponse(thrown, { context, options, encodeError: endpoint.encodeError });
+      const response = errorResponse(thrown, { context, options, encodeError: endpoint.encodeError, endpoint });
       status = response.status;
       return response;
     } finally {
       options.onEnd({ path: endpoint.path, status, settled: (context.settled ?? isInference) && status < 400 });
     }
   };
+  return { endpoint, handler, work };
+}
+
+/** What an endpoint does with an admitted request: its query and body are checked, changes are audited, repetitions answered. */
+function compileWork<Dependencies>(
+  endpoint: Endpoint<Dependencies>, options: Compiling<Dependencies>,
+): CompiledEndpoint<Dependencies>["work"] {
+  const checksQuery = takesKnownParametersOnly(endpoint);
+  const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
+  const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
+    ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
+    : work());
+  return async (context) => {
+    if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
+    const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
+    return await (auditing === undefined
+      ? endpoint.handle(context, options.dependencies)
+      : once({ bodyText, context }, () => auditChange(
+        auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies),
+      )));
+  };
+}
+
+/** Calls an endpoint for the client of another request. The rate windows of endpoints do not count what stays inside. */
+async function askInner<Dependencies>(
+  from: RequestContext,
+  { call, byName, options }: {
+    call: InnerCall; byName: ReadonlyMap<string, CompiledEndpoint<Dependencies>>; options: Compiling<Dependencies>;
+  },
+): Promise<InnerAnswer> {
+  const compiled = byName.get(call.endpoint);
+  assert(compiled !== undefined, `there is no endpoint ${call.endpoint}`);
+  const { endpoint, work } = compiled;
+  const request = innerRequest(from.request, call);
+  const context = newContext(request, options, from.traceId);
+  try {
+    context.caller = call.operator !== undefined && endpoint.access.operator
+      ? call.operator
+      : authenticate({ headers: request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context });
+    checkPlace(endpoint, { context, options });
+    return await innerAnswer(await work(context));
+  } finally {
+    request.hold.release();
+  }
 }
 
 /** Reads the body and checks it; gives its text. */
@@ -188,55 +199,11 @@ async function readChecked<Dependencies>(endpoint: Endpoint<Dependencies>, conte
   return text;
 }
 
-const auditingOf = <Dependencies>(options: RouterOptions<Dependencies>): Auditing => ({
+const auditingOf = <Dependencies>(options: Compiling<Dependencies>): Auditing => ({
   log: options.security.auditLog,
   operatorWorkspaceId: options.operatorWorkspaceId,
   onError: (error) => options.onAuditError(error),
 });
-
-interface Arrival<Dependencies> {
-  context: RequestContext;
-  options: RouterOptions<Dependencies>;
-}
-
-/** The guard: credential and scope, then what holds for every caller. Sessions and shared windows are waited for; keys are in memory. */
-function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<Dependencies>): Promise<void> | undefined {
-  const { context, options } = arrival;
-  const { request } = context;
-  const { access } = endpoint;
-  const cookie = decidingCookie(request.headers, access);
-  if (cookie !== undefined) {
-    return admitSession(options.sessions, { request, cookie, access, nowMs: options.clock.nowMs() }).then((caller) => {
-      context.caller = caller;
-      return enter(endpoint, arrival);
-    });
-  }
-  context.caller = authenticate({
-    headers: request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context,
-  });
-  return enter(endpoint, arrival);
-}
-
-/** What holds for every caller: allowed addresses and, where the door counts, the rate window. */
-function enter<Dependencies>(endpoint: Endpoint<Dependencies>, { context, options }: Arrival<Dependencies>): Promise<void> | undefined {
-  if (!endpoint.anywhere) checkAddress(options.security.allowlist, context);
-  if (endpoint.access.operator) requireOperator(context.caller, options.operatorWorkspaceId);
-  const { caller } = context;
-  if (caller.kind !== "anonymous" && caller.kind !== "session") options.directory.uses.note(caller.key.id, options.clock.nowMs());
-  if (endpoint.counting === "none") Object.assign(context.headers, describeWindow(options.counters, caller));
-  if (endpoint.counting !== "at-door") return undefined;
-  return countRequest(options.counters, { caller: context.caller, rateClass: "account", headers: context.headers });
-}
-
-function errorResponse<Dependencies>(
-  thrown: unknown,
-  { context, options, encodeError }: { context: RequestContext; options: RouterOptions<Dependencies>; encodeError: ErrorEncoder },
-): Answer {
-  const error = asGatewayError(thrown);
-  options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathOf(context.request) });
-  if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
-  return context.json(encodeError(error, { traceId: context.traceId }), { status: error.status, headers: errorHeaders(error) });
-}
 
 /** The longest of the paths that a path lies below: whoever asks there speaks that endpoint's dialect. */
 function nearest(paths: Iterable<string>, path: string): string | undefined {
@@ -257,7 +224,7 @@ const noWebSockets = "This endpoint does not speak over WebSockets. Send the req
 
 function refuseMethod<Dependencies>(
   context: RequestContext,
-  { options, encodeError, allow }: { options: RouterOptions<Dependencies>; encodeError: ErrorEncoder; allow: string },
+  { options, encodeError, allow }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder; allow: string },
 ): Answer {
   const { request } = context;
   if (asksForWebSocket(request)) {
@@ -270,7 +237,7 @@ function refuseMethod<Dependencies>(
   return errorResponse(error, { context, options, encodeError });
 }
 
-function compileFallback<Dependencies>(options: RouterOptions<Dependencies>): RouteHandler {
+function compileFallback<Dependencies>(options: Compiling<Dependencies>): RouteHandler {
   const encoders = new Map<string, ErrorEncoder>();
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);

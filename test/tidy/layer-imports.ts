@@ -8,9 +8,10 @@ import { lineOf } from "./syntax-nodes.ts";
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["app", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
-  app: ["endpoints", "http", "consent", "documents", "inference/*", "account", "insights", "platform/*"],
-  endpoints: ["http", "pages", "consent", "documents", "inference/*", "account", "insights", "platform/*"],
+  app: ["endpoints", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
+  endpoints: ["http", "pages", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   consent: ["account", "platform/*"],
+  mcp: ["http", "account", "platform/*"],
   pages: ["platform/lib"],
   documents: ["inference", "inference/catalog", "inference/upstream", "platform/*"],
   http: ["account", "platform/*"],

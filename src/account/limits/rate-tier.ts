@@ -4,7 +4,7 @@ import { starterWindow, type Quota } from "./quota.ts";
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {
   /** What callers read as `X-RateLimit-Tier`. */
-  id: "ip" | "free-model" | "go" | "paid-model" | "pro" | "power" | "enterprise" | "decision";
+  id: "ip" | "free-model" | "go" | "paid-model" | "pro" | "power" | "enterprise" | "decision" | "mcp" | "mcp-ip";
   perMinute: number;
 }
 

@@ -11,6 +11,8 @@ export interface ContractRow {
   scope?: Scope;
   /** Of those, operators of the service alone. */
   operator?: true;
+  /** Every kind of key is accepted, with whatever scopes; refusals are JSON-RPC's. */
+  mcp?: true;
   /** Sessions are accepted, and nothing else. */
   session?: true;
   /** A path that fits the endpoint, where it has parameters. */
@@ -243,6 +245,7 @@ export const contract: Record<string, ContractRow> = {
     accepted: 404,
   },
   "POST /invitations/accept": { session: true, accepted: 400 },
+  "POST /mcp": { llm: true, mcp: true, accepted: 400 },
   "GET /openapi.json": { without: "open" },
   "GET /docs": { without: "open", base: "root" },
   "GET /healthz": { without: "open", base: "root" },

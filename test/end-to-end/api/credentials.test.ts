@@ -28,8 +28,12 @@ const wrongFamily: Answer = { status: 401, code: "unauthorized", hinted: true };
 const noOperator: Answer = { status: 403, code: "forbidden" };
 const lacksScope: Answer = { status: 403, code: "insufficient_scope", hinted: true };
 
-const takesManagement = ({ scope, without }: ContractRow): boolean =>
-  scope !== undefined || without === "optional";
+const takesManagement = ({ scope, without, mcp }: ContractRow): boolean =>
+  scope !== undefined || without === "optional" || mcp === true;
+
+/** The answer that is wanted, in the dialect of the endpoint: JSON-RPC has numbers for codes, and no hints. */
+const inDialect = ({ mcp }: ContractRow, { status, ...answer }: Answer): Answer =>
+  mcp && answer.code !== undefined ? { status, code: status === 401 ? "-32001" : "-32000" } : { status, ...answer };
 
 const takesSession = ({ scope, session }: ContractRow): boolean => scope !== undefined || session === true;
 
@@ -151,7 +155,7 @@ async function ask(
   const response = await fetch(gateway.origin + options.base + (row.path ?? pattern), {
     method,
     redirect: "manual",
-    headers: { "x-forwarded-for": anotherAddress(), ...options.headers },
+    headers: { "x-forwarded-for": anotherAddress(), "x-forwarded-proto": "https", ...options.headers },
     ...(method === "GET" ? {} : { body: "{}" }),
   });
   const body: unknown = response.headers.get("content-type")?.startsWith("application/json")
@@ -183,7 +187,7 @@ for (const [name, row] of Object.entries(contract)) {
       test.each(row.base === "root" ? [""] : ["/api/v1", "/v1"])(
         `${family} under %p`,
         async (base) => {
-          const wanted = answer(row);
+          const wanted = inDialect(row, answer(row));
           const authorization = header(row);
           const got = await ask(name, row, { base, headers: authorization === undefined ? {} : { authorization } });
           expect(got.answer).toMatchObject(wanted);
@@ -195,7 +199,7 @@ for (const [name, row] of Object.entries(contract)) {
       test.each(row.base === "root" ? [""] : ["/api/v1", "/v1"])(
         `${family} under %p`,
         async (base) => {
-          const wanted = answer(row);
+          const wanted = inDialect(row, answer(row));
           const got = await ask(name, row, { base, headers: { cookie: `${brand.sessionCookie}=${cookie()}`, origin: publicOrigin } });
           expect(got.answer).toMatchObject(wanted);
           if (wanted.code === undefined) expect([401, 403]).not.toContain(got.answer.status);

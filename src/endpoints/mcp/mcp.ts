@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { countActions } from "../../http/count-request.ts";
+import { idempotencyHeader } from "../../http/answer-once.ts";
+import { parseJson, readJsonText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { Reply, type Answer } from "../../http/reply.ts";
+import { checkTransport } from "../../mcp/check-transport.ts";
+import { encodeMcpError } from "../../mcp/encode-error.ts";
+import type { KnownCaller, ToolCaller } from "../../mcp/tool-access.ts";
+import { assert } from "../../platform/lib/assert.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+const bodyBytesMax = 4 * 1024 * 1024;
+
+/** Contract, "Limits": requests by address before authentication, and tool calls by credential. */
+const addressTier = { id: "mcp-ip", perMinute: 300 } as const;
+const callTier = { id: "mcp", perMinute: 120 } as const;
+
+const messageSchema = z.looseObject({
+  jsonrpc: z.literal("2.0"),
+  method: z.string().optional(),
+  params: z.looseObject({}).optional(),
+  id: z.union([z.string(), z.number()]).optional(),
+});
+
+const isCall = (message: unknown): boolean =>
+  typeof message === "object" && message !== null && "method" in message && message.method === "tools/call";
+
+/** How many tools a request calls; batches of the older revisions may hold several. */
+const callsIn = (body: unknown): number => (Array.isArray(body) ? body : [body]).filter(isCall).length;
+
+/** The request for the SDK. What clients accept is not asked of them: calls are answered as JSON. */
+function sdkRequest({ request }: RequestContext): Request {
+  const headers = new Headers(request.headerEntries());
+  headers.set("accept", "application/json, text/event-stream");
+  if (!headers.has("content-type")) headers.set("content-type", "application/json");
+  return new Request("http://localhost/mcp", { method: "POST", headers, signal: request.signal });
+}
+
+/** The operator whose LLM key calls, as the session that this person could have: keys of people who run the service act for them. */
+async function operatorOf(caller: ToolCaller, { people }: Dependencies): Promise<KnownCaller["operator"]> {
+  if (caller.kind !== "llm-key" || caller.parent !== undefined || !caller.key.creatorUserId.startsWith("usr_")) return undefined;
+  const user = await people.users.find(caller.key.creatorUserId);
+  if (user === undefined || !user.operator || user.blockedAtMs !== null) return undefined;
+  return {
+    kind: "session", session: { id: caller.key.id, expiresAtMs: caller.key.expiresAtMs ?? Number.MAX_SAFE_INTEGER },
+    user: { id: user.id, name: user.name, email: user.email, emailVerified: true, operator: true },
+    workspace: caller.workspace, role: "member", scopes: [],
+  };
+}
+
+async function handle(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+  checkTransport(context, deps.publicUrl());
+  const { caller } = context;
+  assert(caller.kind !== "anonymous" && caller.kind !== "session", "the door lets in keys alone");
+  const parsedBody = parseJson(await readJsonText(context.request, bodyBytesMax));
+  await countActions(deps.counters, { keyId: caller.key.id, tier: callTier, actions: callsIn(parsedBody) });
+  const operator = await operatorOf(caller, deps);
+  const idempotencyKey = context.request.headers.get(idempotencyHeader) ?? undefined;
+  const response = await deps.mcp.answer(sdkRequest(context), {
+    parsedBody,
+    known: { caller, operatorWorkspaceId: deps.operatorWorkspaceId, operator },
+    tools: {
+      ask: async (call) => (await context.ask({ idempotencyKey, ...call, operator })).body,
+      endpoints: deps.mcp.endpoints,
+    },
+  });
+  const headers = { ...Object.fromEntries(response.headers), ...context.headers };
+  const { status } = response;
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) return new Response(response.body, { status, headers });
+  return new Reply(await response.text(), { status, headers });
+}
+
+/** The MCP server (Model Context Protocol, streamable HTTP, stateless). */
+export const mcp = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/mcp",
+  base: "api",
+  alsoAtRoot: true,
+  access: { llmKey: true, anyScope: true },
+  counting: { perAddress: addressTier },
+  protectedResource: true,
+  bodyBytesMax,
+  summary: "Call tools over MCP.",
+  description: "JSON-RPC 2.0 as the Model Context Protocol has it, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at "
+    + "/mcp below the root. LLM keys call tools without a scope, management keys and connected apps those whose scope they hold. "
+    + "120 tool calls a minute by credential and 300 requests a minute by address, apart from other limits.",
+  tag: "MCP",
+  rawBody: messageSchema,
+  response: z.looseObject({ jsonrpc: z.literal("2.0") }),
+  encodeError: encodeMcpError,
+  handle,
+});

@@ -1,0 +1,59 @@
+import type { SessionCaller } from "../account/people/session-caller.ts";
+import { idempotencyHeader } from "./answer-once.ts";
+import type { ServedRequest } from "./http-request.ts";
+import { Reply, type Answer } from "./reply.ts";
+
+/** Values of a query parameter; a list repeats it, undefined leaves it out. */
+type QueryValue = string | number | boolean | readonly string[] | undefined;
+
+/** A call of one endpoint by another one, for the same client: same credential, same checks, no network between. */
+export interface InnerCall {
+  /** Method and path of the route table, such as `DELETE /keys/:hash`. */
+  endpoint: string;
+  /** Path parameters, decoded. */
+  params?: Readonly<Record<string, string>> | undefined;
+  query?: Readonly<Record<string, QueryValue>> | undefined;
+  body?: unknown;
+  idempotencyKey?: string | undefined;
+  /** The operator whose key calls, at endpoints of operators, where keys of that kind are not accepted by themselves. */
+  operator?: SessionCaller | undefined;
+}
+
+/** The answer of an endpoint that did what was asked. */
+export interface InnerAnswer {
+  status: number;
+  /** The JSON body as a value; other bodies as their text. */
+  body: unknown;
+}
+
+/** Headers that belong to one request and not to its client. */
+const ownHeaders = ["content-length", "content-encoding", "transfer-encoding", "anthropic-version", idempotencyHeader];
+
+function queryText(query: NonNullable<InnerCall["query"]>): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) parameters.append(name, String(each));
+  }
+  return parameters.size === 0 ? "" : `?${parameters}`;
+}
+
+/** The request of an inner call; its path is the table's with the parameters in their places. */
+export function innerRequest(from: ServedRequest, { endpoint, params = {}, query = {}, body, idempotencyKey }: InnerCall): ServedRequest {
+  const [method = "", pattern = ""] = endpoint.split(" ");
+  const headers = new Headers(from.headerEntries());
+  for (const name of ownHeaders) headers.delete(name);
+  if (idempotencyKey !== undefined) headers.set(idempotencyHeader, idempotencyKey);
+  const path = pattern.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  return from.follow(`/api/v1${path}${queryText(query)}`, {
+    method, headers, params, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** The answer as a value. */
+export async function innerAnswer(answer: Answer): Promise<InnerAnswer> {
+  const isReply = answer instanceof Reply;
+  const text = isReply ? answer.body : await answer.text();
+  const type = isReply ? answer.headers["content-type"] : answer.headers.get("content-type");
+  const isJson = typeof text === "string" && type?.startsWith("application/json");
+  return { status: answer.status, body: isJson ? JSON.parse(text) : text };
+}

@@ -1,0 +1,54 @@
+import type { z } from "zod";
+import type { Scope } from "../account/keys/scopes.ts";
+import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
+import type { InnerCall } from "../http/inner-call.ts";
+import type { ToolEndpoint } from "./tool-endpoint.ts";
+
+/** What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do what the REST API allows, and no more. */
+export interface ToolContext {
+  /** Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses it. */
+  ask(call: InnerCall): Promise<unknown>;
+  /** Endpoints of the REST API. */
+  endpoints: readonly ToolEndpoint[];
+}
+
+/** What a call does to the account: `nothing` reads, `adds` makes something new, `destroys` ends or changes what was there. */
+export type ToolEffect = "nothing" | "adds" | "destroys";
+
+interface ToolFacts {
+  /** Name on the wire. */
+  name: string;
+  /** Name for people. */
+  title: string;
+  description: string;
+  /** Scope that management keys and connected apps need; null where any credential may call the tool. LLM keys hold no scopes. */
+  scope: Scope | null;
+  /** For operators of the service alone; others neither see nor call it. */
+  operators?: true;
+  effect: ToolEffect;
+  /** The REST endpoint that the tool stands for, such as `GET /keys`. The result has its schema unless `output` says otherwise. */
+  endpoint?: string;
+  /** Schema of the result, where it is not that of `endpoint`. An object, as MCP wants it. */
+  output?: z.ZodType;
+}
+
+/** A tool as the registry holds it. */
+export interface Tool extends ToolFacts {
+  input: z.ZodObject;
+  /** Checks the arguments and does the work. Throws `bad_request` naming the argument that is wrong. */
+  call(given: Readonly<Record<string, unknown>>, context: ToolContext): Promise<unknown>;
+}
+
+/** Declares a tool; `tools/index.ts` lists them all. */
+export const defineTool = <Arguments>(
+  { run, ...tool }: ToolFacts & {
+    input: z.ZodObject & z.ZodType<Arguments>;
+    run(given: Arguments, context: ToolContext): Promise<unknown>;
+  },
+): Tool => ({
+  ...tool,
+  async call(given, context) {
+    refuseUnknownFields(tool.input, given);
+    return await run(checkBody(tool.input, given), context);
+  },
+});

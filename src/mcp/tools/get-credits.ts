@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** Shows the balance. */
+export const getCredits = defineTool({
+  name: "get_credits",
+  title: "Show credits",
+  description: "Shows the workspace's balance in USD: monthly and purchased credits, what was spent in all and today.",
+  scope: "read:credits",
+  effect: "nothing",
+  endpoint: "GET /credits",
+  input: z.object({}),
+  run: (_, { ask }) => ask({ endpoint: "GET /credits" }),
+});

@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** Shows the health of the service. */
+export const getSystemStatus = defineTool({
+  name: "get_system_status",
+  title: "Show system status",
+  description: "Shows the health snapshot of the service: its API, providers, routing and background work, and the latest status changes.",
+  scope: null,
+  effect: "nothing",
+  endpoint: "GET /health",
+  input: z.object({}),
+  run: (_, { ask }) => ask({ endpoint: "GET /health" }),
+});
