@@ -33,13 +33,6 @@ function maxOutputTokensOf({ dialect, body }: AskingRequest): number | undefined
   return undefined;
 }
 
-/**
- * The output cap that a route has to allow (contract: "only providers supporting that length are routed
- * to"); undefined where none has to. Only chat's cap says what its client needs: Messages demands one of
- * everybody, and agents send the same large number to every model, so there it is cut to the route's own.
- */
-const neededOutputTokensOf = (request: AskingRequest): number | undefined =>
-  (request.dialect === "openai-chat" ? maxOutputTokensOf(request) : undefined);
 
 /** The largest budget that Messages upstreams are given for an effort (`dialects/anthropic-messages/encode-thinking.ts`). */
 const thoughtTokensMost = 32_000;
@@ -138,6 +131,7 @@ class ChatAsks implements RequestAsks {
   readonly thoughtTokens: number | undefined;
   readonly thoughtBudget: number | undefined;
   readonly neededOutputTokens: number | undefined;
+  readonly wishedOutputTokens: number | undefined;
   readonly choices: number;
   readonly wishedParameters: readonly string[];
   readonly needsTools: boolean;
@@ -150,7 +144,10 @@ class ChatAsks implements RequestAsks {
     this.thinks = thinksOf(request);
     this.thoughtTokens = thoughtTokensOf(request, this.thinks);
     this.thoughtBudget = thoughtBudgetOf(request, this.thoughtTokens);
-    this.neededOutputTokens = neededOutputTokensOf(request);
+    // Messages demands a cap of everybody, and agents send the same large number to every model: what no route allows is lowered there.
+    const isNeeded = request.dialect === "openai-chat";
+    this.neededOutputTokens = isNeeded ? this.maxOutputTokens : undefined;
+    this.wishedOutputTokens = isNeeded ? undefined : this.maxOutputTokens;
     this.choices = choicesOf(request);
     this.wishedParameters = wishesOf(request);
     this.needsTools = asksForTools(request);

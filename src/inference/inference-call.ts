@@ -11,8 +11,10 @@ export interface RequestAsks {
   maxOutputTokens: number | undefined;
   /** Tokens that the gateway may add to the cap for thoughts, where an upstream counts them within; absent means none. */
   thoughtTokens?: number | undefined;
-  /** The output cap that a route has to allow; undefined where none has to. */
+  /** The output cap that a route has to allow ("only providers supporting that length are routed to"); undefined where none has to. */
   neededOutputTokens: number | undefined;
+  /** The output cap that a route had better allow: others are asked last, and given the most that they allow. */
+  wishedOutputTokens: number | undefined;
   /** Tokens that the caller's words allow for thoughts, where an upstream is told such a budget; absent means that they name none. */
   thoughtBudget?: number | undefined;
   /** Whether the model is to think; undefined where the caller does not say. */

@@ -124,6 +124,7 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     needsTools: asks.needsTools,
     parameters: losesNothing ? asks.parameters() : [],
     maxOutputTokens: asks.neededOutputTokens,
+    wishedOutputTokens: asks.wishedOutputTokens,
     wishedParameters: asks.wishedParameters,
     inputTokens,
     needs: () => needsOf(body),

@@ -1,3 +1,6 @@
+import type { Loss } from "../canonical/loss.ts";
+import type { UpstreamRoute } from "../catalog/model.ts";
+
 /** Anthropic's least budget for thoughts, and the least that any budget is lowered to. */
 const budgetTokensMin = 1_024;
 
@@ -12,4 +15,22 @@ export const budgetWithin = (cap: number, budgetTokens: number): number =>
 export function lowerCap(asked: unknown, outputCap: number | undefined): number | undefined {
   if (typeof asked !== "number") return outputCap;
   return outputCap === undefined || asked <= outputCap ? asked : outputCap;
+}
+
+/** An output cap as a route is told it. */
+export interface FittedCap {
+  /** Undefined where none is named. */
+  cap: number | undefined;
+  losses: readonly Loss[];
+}
+
+/** The cap that was asked for, cut to what the caller can bear and to what the route allows, since providers answer more with 400. */
+export function fittedCap(
+  asked: unknown, { field, route: { maxCompletionTokens: largest }, outputCap }: {
+    field: "max_tokens" | "max_output_tokens"; route: UpstreamRoute; outputCap: number | undefined;
+  },
+): FittedCap {
+  const cap = lowerCap(asked, outputCap);
+  if (cap === undefined || largest === undefined || cap <= largest) return { cap, losses: [] };
+  return { cap: largest, losses: [{ field, reason: `cut to the ${largest} that the provider allows for this model` }] };
 }

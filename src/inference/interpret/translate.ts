@@ -7,7 +7,7 @@ import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } f
 import { keepSignature, withSignatures, type WorkspaceSignatures } from "./call-signatures.ts";
 import { asGatewayFacts } from "./gateway-facts.ts";
 import type { ClientRequest, Interpretation, InterpretedRoute, RelayOptions, ShownAnswer, WholeAnswer } from "./interpretation.ts";
-import { lowerCap } from "./lowered-cap.ts";
+import { fittedCap, lowerCap } from "./lowered-cap.ts";
 import { wantsMetadataInLastEvent } from "./metadata-place.ts";
 import { fallbackBlock } from "./model-fallback.ts";
 import { chatHabits } from "./mismatched-answer.ts";
@@ -79,17 +79,12 @@ function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSig
   for (const { parts } of choices) for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
 }
 
-/** The output cap is cut to what the route allows, since providers answer more with 400, and to what the caller can bear. */
 function withCap(
-  asked: CanonicalRequest, { route: { maxCompletionTokens }, outputCap }: { route: UpstreamRoute; outputCap: number | undefined },
-): { request: CanonicalRequest; losses: Loss[] } {
-  const request = outputCap === undefined ? asked : { ...asked, maxOutputTokens: lowerCap(asked.maxOutputTokens, outputCap) ?? outputCap };
-  const { maxOutputTokens } = request;
-  if (maxOutputTokens === undefined || maxCompletionTokens === undefined || maxOutputTokens <= maxCompletionTokens) {
-    return { request, losses: [] };
-  }
-  const loss = { field: "max_tokens", reason: `cut to the ${maxCompletionTokens} that the provider allows for this model` };
-  return { request: { ...request, maxOutputTokens: maxCompletionTokens }, losses: [loss] };
+  asked: CanonicalRequest, { route, outputCap }: { route: UpstreamRoute; outputCap: number | undefined },
+): { request: CanonicalRequest; losses: readonly Loss[] } {
+  const field = asked.dialect === "openai-responses" ? "max_output_tokens" : "max_tokens";
+  const { cap, losses } = fittedCap(asked.maxOutputTokens, { field, route, outputCap });
+  return { request: cap === asked.maxOutputTokens || cap === undefined ? asked : { ...asked, maxOutputTokens: cap }, losses };
 }
 
 /** A format of the answer goes to routes that declare it, and to those that declare nothing. */

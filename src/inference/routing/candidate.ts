@@ -39,7 +39,10 @@ export interface RoutingRequest {
   needsTools: boolean;
   /** Names of the parameters that the request sets. */
   parameters: readonly string[];
+  /** The output cap that a route has to allow. */
   maxOutputTokens: number | undefined;
+  /** The output cap that a route had better allow: one that does not comes last. */
+  wishedOutputTokens?: number | undefined;
   /** Parameters that a route had better support: one that does not declare them comes last (reasoning rule 6). */
   wishedParameters?: readonly string[] | undefined;
   /** The estimate of the input; decides which price tier counts, and which members of a router are long enough. */

@@ -4,7 +4,7 @@ import { balancesLoad, orderPolicyFor, type OrderFacts } from "./order-policies.
 import type { PlannedCandidate } from "./planned-candidate.ts";
 import { rankMembers } from "./rank-members.ts";
 import { sift } from "./sift.ts";
-import { hasWishes, missedPreference } from "./soft-preferences.ts";
+import { missedPreference, wishesAmong, type Wishes } from "./soft-preferences.ts";
 import { sortByCost } from "./sort-by-cost.ts";
 
 /** What ordering works with. */
@@ -56,12 +56,13 @@ function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandid
     if (tier.length > 0 && !isOnly) policy(tier, preferences, facts);
     return tier;
   };
+  const wishes = wishesAmong(members, request);
   const [slow, troubled]: [PlannedCandidate[], PlannedCandidate[]] = [[], []];
   const fine = members.map((member) => {
     const well = balancesLoad(preferences) ? withoutTroubled(member, { health: facts.health, troubled }) : member;
-    if (!hasWishes(request)) return arrange(well);
+    if (wishes === undefined) return arrange(well);
     const late: PlannedCandidate[] = [];
-    const prompt = arrange(withoutLate(well, { request, health: facts.health, late }));
+    const prompt = arrange(withoutLate(well, { wishes, health: facts.health, late }));
     slow.push(...arrange(late));
     return prompt;
   });
@@ -96,8 +97,8 @@ const troubleOf = ({ model, row: { provider } }: PlannedCandidate, health: Healt
 
 /** Takes candidates out that miss a soft preference, and writes down which. */
 function withoutLate(
-  member: PlannedCandidate[], { request, health, late }: { request: RoutingRequest; health: HealthMoment; late: PlannedCandidate[] },
+  member: PlannedCandidate[], { wishes, health, late }: { wishes: Wishes; health: HealthMoment; late: PlannedCandidate[] },
 ): PlannedCandidate[] {
-  for (const candidate of member) candidate.missed = missedPreference(candidate, request, health);
+  for (const candidate of member) candidate.missed = missedPreference(candidate, wishes, health);
   return sift(member, { keeps: ({ missed }) => missed === undefined, drop: (candidate) => late.push(candidate) });
 }

@@ -7,6 +7,7 @@ import { orderCandidates } from "./order-candidates.ts";
 import { PlannedCandidate, type Requested } from "./planned-candidate.ts";
 import { leftOutOf, rowsOf, type RouteRow, type RowSources } from "./route-rows.ts";
 import { siftEach } from "./sift.ts";
+import { cutsShort } from "./soft-preferences.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
 /** Candidates in the order in which they are tried, and what was left out by which rule. */
@@ -101,7 +102,7 @@ function applyRules(
 
 /**
  * Puts the provider that served the request's session last in front, so that its prompt cache is hit: while it
- * is well and the request names no order of its own. Tells whether the session has to move.
+ * is well, cuts no answer that another would not, and the request names no order of its own. Tells whether the session has to move.
  */
 function stayWithSession(
   ordered: PlannedCandidate[],
@@ -113,7 +114,8 @@ function stayWithSession(
   if (place === undefined) return false;
   const index = ordered.findIndex((candidate) => isAtPlace(candidate, place));
   const last = ordered[index];
-  if (last === undefined || preferences.order !== undefined || health.isTroubled(last.row.provider, last.model.id)) return index !== 0;
+  if (last === undefined || preferences.order !== undefined || cutsShort(last)) return index !== 0;
+  if (health.isTroubled(last.row.provider, last.model.id)) return index !== 0;
   last.note = "served the session last";
   ordered.splice(index, 1);
   ordered.unshift(last);

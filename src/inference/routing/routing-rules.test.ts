@@ -121,7 +121,13 @@ nor the order of a preset                    | JSON; preset says order: [a]     
 nor that of a header                         | JSON; header names a then c              | a, c
 nor a sort                                   | JSON; sort: price                        | a, b, c
 max_tokens: who writes that much             | on chat; 2k tokens out                   | a, c
-elsewhere the cap is cut to each one's own   | on messages and responses; 2k tokens out | a, b, c
+elsewhere who writes less comes last         | on messages and responses; 2k tokens out | a, c, b
+                                               because weighted by price
+also where a measure sorts them              | on messages and responses; 2k tokens out | a, c, b
+                                               | sort: price                              |
+but never across an order                    | on messages and responses; 2k tokens out | b, a, c
+                                               | order: [b]                               |
+a short one moves nobody                     | on messages and responses; 1k tokens out | a, b, c
 min_context                                  | min_context: 32000                       | b, c
 zdr                                          | zdr: true                                | a
                                                because only route
@@ -147,6 +153,14 @@ data_collection: allow is the default       | data_collection: allow            
 a workspace that demands zdr                | workspace demands zdr                    | a
 which no request takes back                 | workspace demands zdr; zdr: false        | a
 a quantization that nobody has              | quantizations: [fp4]                     | nobody: quantizations
+
+catalog
+  large: a 1 USD, writes 1k
+  large: b 2 USD, writes 4k
+  large: c 3 USD, writes 4k
+what nobody writes: who writes most first   | on messages and responses; 8k tokens out | b, c, a
+                                              because weighted by price
+on chat nobody is asked                     | on chat; 8k tokens out                   | nobody: max_tokens
 
 catalog
   large: a 5 USD

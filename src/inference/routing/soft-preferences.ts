@@ -1,40 +1,67 @@
-import type { RoutingRequest } from "./candidate.ts";
+import type { ProviderFilter, RoutingRequest } from "./candidate.ts";
 import type { HealthMoment } from "./health-moment.ts";
 import type { PlannedCandidate } from "./planned-candidate.ts";
 import { balancesLoad } from "./order-policies.ts";
 import { permits } from "./supports.ts";
 
 /** The soft preferences of a request, which no route has to keep. */
-type Wishes = Pick<RoutingRequest, "preferences" | "wishedParameters">;
+export interface Wishes extends Pick<ProviderFilter, "minThroughput" | "maxLatencyMs"> {
+  /** Parameters that a route had better declare. */
+  parameters: readonly string[];
+  /** The output cap that a route had better allow, as far as any of them does. */
+  outputTokens: number | undefined;
+}
 
-/** The parameters that routes are reordered by: none where the caller chose the order itself, by name or by measure. */
-const reorderingParameters = ({ preferences, wishedParameters = [] }: Wishes): readonly string[] =>
-  (balancesLoad(preferences) ? wishedParameters : []);
+/** What a candidate misses that allows less output than another. */
+const lengthMissed = "max_tokens";
+
+const noParameters: readonly string[] = [];
+
+const largestCap = ({ route }: PlannedCandidate): number => route.maxCompletionTokens ?? Number.POSITIVE_INFINITY;
+
+/** The output that is wished for, or the most that any candidate allows; undefined where all of them allow it. */
+function lengthAmong(members: readonly PlannedCandidate[][], wishedTokens: number | undefined): number | undefined {
+  if (wishedTokens === undefined) return undefined;
+  let [least, most] = [wishedTokens, 0];
+  for (const member of members) {
+    for (const candidate of member) {
+      const cap = largestCap(candidate);
+      if (cap < least) least = cap;
+      if (cap > most) most = cap;
+    }
+  }
+  return least === wishedTokens ? undefined : Math.min(wishedTokens, most);
+}
 
 /**
- * Whether soft preferences may move a candidate to the end, which few requests call for. Providers named in order, in
- * the body, in a preset or by header, are asked in that order.
+ * The soft preferences that may move one of these candidates to the end; undefined where none can, as for most requests. Providers
+ * named in order, in the body, in a preset or by header, are asked in that order. A `sort` is one among routes that allow the length.
  */
-export const hasWishes = (wishes: Wishes): boolean => {
-  const { order, minThroughput, maxLatencyMs } = wishes.preferences;
-  if (order !== undefined) return false;
-  return minThroughput !== undefined || maxLatencyMs !== undefined || reorderingParameters(wishes).length > 0;
-};
+export function wishesAmong(members: readonly PlannedCandidate[][], request: RoutingRequest): Wishes | undefined {
+  const { preferences, wishedParameters = noParameters, wishedOutputTokens } = request;
+  const { order, minThroughput, maxLatencyMs } = preferences;
+  if (order !== undefined) return undefined;
+  const parameters = balancesLoad(preferences) ? wishedParameters : noParameters;
+  const outputTokens = lengthAmong(members, wishedOutputTokens);
+  if (parameters.length === 0 && outputTokens === undefined && minThroughput === undefined && maxLatencyMs === undefined) return undefined;
+  return { parameters, outputTokens, minThroughput, maxLatencyMs };
+}
 
 /**
  * The soft preference that a candidate misses (rule 4 of the provider object, rule 6 of reasoning); undefined
  * when it keeps them all, or nothing is known of it.
  */
 export function missedPreference(
-  candidate: PlannedCandidate,
-  wishes: Wishes,
-  health: HealthMoment,
+  candidate: PlannedCandidate, { parameters, outputTokens, minThroughput, maxLatencyMs }: Wishes, health: HealthMoment,
 ): string | undefined {
-  const { minThroughput, maxLatencyMs } = wishes.preferences;
-  const undeclared = reorderingParameters(wishes).find((parameter) => !permits(candidate, parameter));
+  if (outputTokens !== undefined && largestCap(candidate) < outputTokens) return lengthMissed;
+  const undeclared = parameters.find((parameter) => !permits(candidate, parameter));
   if (undeclared !== undefined) return undeclared;
   if (minThroughput === undefined && maxLatencyMs === undefined) return undefined;
   const measures = health.measuresOf(candidate.row.provider, candidate.model.id);
   if (minThroughput?.some((cutoff) => !measures.keepsThroughput(cutoff))) return "preferred_min_throughput";
   return maxLatencyMs?.some((cutoff) => !measures.keepsLatency(cutoff)) ? "preferred_max_latency" : undefined;
 }
+
+/** Whether a candidate would cut an answer shorter than another has to. */
+export const cutsShort = ({ missed }: PlannedCandidate): boolean => missed === lengthMissed;

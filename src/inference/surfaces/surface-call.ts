@@ -36,6 +36,7 @@ const asksOf = ({ texts, outputTokensMax = 0, parameters = [], inputTokens }: Su
   stream: false,
   maxOutputTokens: outputTokensMax,
   neededOutputTokens: undefined,
+  wishedOutputTokens: undefined,
   choices: texts,
   isUncut: true,
   texts,

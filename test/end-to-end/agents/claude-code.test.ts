@@ -56,9 +56,7 @@ describe.skipIf(missing !== undefined)(`Claude Code${missing ? ` (missing: ${mis
     stage.upstream.say({ text: ["Hello."] });
     const done = await run(briefModel);
     expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
-    expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({
-      max_completion_tokens: 4096,
-    });
+    expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({ max_tokens: 4096 });
   });
 
   test("is content with its key as x-api-key", async () => {

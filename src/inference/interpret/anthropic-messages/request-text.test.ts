@@ -15,6 +15,22 @@ describe("the body for a native upstream", () => {
     expect(sent(text)).toEqual({ text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"), losses: [] });
   });
 
+  test("asks for no more than the route allows, and names what it lowered", () => {
+    const allowed = { ...route, route: { ...route.route, maxCompletionTokens: 8_192 } };
+    const thinking = { type: "enabled", budget_tokens: 10_000 };
+    const of = (fields: object): [unknown, unknown] => {
+      const text = JSON.stringify({ model: "m", messages: [], ...fields });
+      const { text: told, losses } = requestText({ text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest, allowed);
+      return [JSON.parse(told), losses];
+    };
+    const losses = [{ field: "max_tokens", reason: "cut to the 8192 that the provider allows for this model" }];
+    const model = "claude-opus-4-7";
+    expect(of({ max_tokens: 8_192 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, []]);
+    expect(of({ max_tokens: 8_193 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, losses]);
+    expect(of({ max_tokens: 64_000, thinking }))
+      .toEqual([{ model, messages: [], max_tokens: 8_192, thinking: { type: "enabled", budget_tokens: 6_553 } }, losses]);
+  });
+
   test("holds nothing that is the gateway's own", () => {
     const text = JSON.stringify({
       model: "m", models: ["n"], provider: { sort: "price" }, session_id: "s", trace: {}, require_params: [], min_context: 1,

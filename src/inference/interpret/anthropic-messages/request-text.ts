@@ -2,7 +2,7 @@ import { editMembers, type MemberEdits } from "../../../platform/lib/json-member
 import type { Loss } from "../../canonical/loss.ts";
 import { messagesGatewayFields } from "../../dialects/anthropic-messages/request-schema.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
-import { budgetWithin, lowerCap } from "../lowered-cap.ts";
+import { budgetWithin, fittedCap } from "../lowered-cap.ts";
 import { memberText } from "./member-text.ts";
 import { openSeals } from "./open-seals.ts";
 
@@ -12,23 +12,25 @@ export function requestText(
 ): { text: string; losses: readonly Loss[] } {
   const edits = new Map<string, string | undefined>([["model", JSON.stringify(route.upstreamModel)]]);
   for (const field of messagesGatewayFields) if (field in body) edits.set(field, undefined);
-  if (outputCap !== undefined) lowerCaps({ text, body }, { edits, outputCap });
+  const { max_tokens: asked } = body;
+  const fitted = fittedCap(asked, { field: "max_tokens", route, outputCap });
+  if (fitted.cap !== undefined && fitted.cap !== asked) lowerCaps({ text, body }, { edits, cap: fitted.cap });
   const { messages, lacksThoughts, losses } = openSeals(text, { messages: body["messages"], route });
   if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
   const stopsThinking = lacksThoughts && (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
   if (stopsThinking) edits.set("thinking", undefined);
   const reason = "the calls under way were made without thoughts of this model";
   const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
-  return { text: editMembers(text, edits satisfies MemberEdits), losses: [...losses, ...unthought] };
+  return { text: editMembers(text, edits satisfies MemberEdits), losses: [...fitted.losses, ...losses, ...unthought] };
 }
 
-/** The cap that is borne, and a budget for thoughts below it. */
+/** The lowered cap, and a budget for thoughts below it. */
 function lowerCaps(
-  { text, body }: Pick<ClientRequest, "text" | "body">, { edits, outputCap }: { edits: Map<string, string | undefined>; outputCap: number },
+  { text, body }: Pick<ClientRequest, "text" | "body">, { edits, cap }: { edits: Map<string, string | undefined>; cap: number },
 ): void {
-  edits.set("max_tokens", String(lowerCap(body["max_tokens"], outputCap)));
+  edits.set("max_tokens", String(cap));
   const budget = (body["thinking"] as { budget_tokens?: unknown } | null | undefined)?.budget_tokens;
-  const written = typeof budget === "number" && budget >= outputCap ? memberText(text, "thinking") : undefined;
+  const written = typeof budget === "number" && budget >= cap ? memberText(text, "thinking") : undefined;
   if (written === undefined || typeof budget !== "number") return;
-  edits.set("thinking", editMembers(written, new Map([["budget_tokens", String(budgetWithin(outputCap, budget))]])));
+  edits.set("thinking", editMembers(written, new Map([["budget_tokens", String(budgetWithin(cap, budget))]])));
 }

@@ -5,7 +5,7 @@ import { includedSeals } from "../../dialects/openai-responses/decode-request.ts
 import { responsesGatewayFields, responsesLifecycleFields } from "../../dialects/openai-responses/request-schema.ts";
 import { clampEffort } from "../clamp-effort.ts";
 import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
-import { lowerCap } from "../lowered-cap.ts";
+import { fittedCap } from "../lowered-cap.ts";
 import { takesFormat, undeclaredFormat } from "../reasoning-rules.ts";
 import { replayedItems } from "./replayed-items.ts";
 
@@ -25,14 +25,16 @@ export function requestText(request: ClientRequest, { route, model, outputCap }:
   const { body, text } = request;
   const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)], ["store", "false"]]);
   for (const field of [...responsesGatewayFields, ...responsesLifecycleFields]) if (field in body) edits.set(field, undefined);
-  if (outputCap !== undefined) edits.set("max_output_tokens", String(lowerCap(body["max_output_tokens"], outputCap)));
+  const { max_output_tokens: asked } = body;
+  const fitted = fittedCap(asked, { field: "max_output_tokens", route, outputCap });
+  if (fitted.cap !== undefined && fitted.cap !== asked) edits.set("max_output_tokens", String(fitted.cap));
   const declared = route.reasoning ?? model.reasoning;
   editReasoning(request, { edits, declared });
   if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = stripFormat(request, { edits, route });
-  return { text: editMembers(text, edits), losses: [...losses, ...stripped] };
+  return { text: editMembers(text, edits), losses: [...fitted.losses, ...losses, ...stripped] };
 }
 
 /** Leaves out the format of the answer for a route that does not declare it. */

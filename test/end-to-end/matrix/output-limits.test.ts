@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
+import { json, stream as streamed } from "../../support/upstream/steps.ts";
+import { wireEvents } from "../../support/upstream/upstream-wire.ts";
+import { fieldsOf, numberOf, type Fields } from "./support/json-value.ts";
+import { model, providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
+import { nameOf, pairs } from "./support/pairs.ts";
+
+/** What every provider of the matrix allows. */
+const allowedTokens = 8_192;
+
+let scene: MatrixScene;
+beforeAll(async () => {
+  scene = await startMatrix();
+});
+afterAll(() => scene.end());
+
+const capIn = (request: Fields): number => numberOf(
+  request.max_tokens ?? request.max_completion_tokens ?? request.max_output_tokens ?? fieldsOf(request.generationConfig).maxOutputTokens,
+);
+
+const fieldOf: Readonly<Record<string, string>> = { "anthropic-messages": "max_tokens", "openai-responses": "max_output_tokens" };
+const lowering = pairs.filter(({ client }) => client.name in fieldOf);
+
+describe("a length that no provider allows is lowered to the largest, and named", () => {
+  for (const stream of [false, true]) {
+    test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(`%s, stream ${stream}`, async (_, { client, upstream }) => {
+      const field = fieldOf[client.name] ?? "";
+      const wire = wireOf(upstream);
+      scene.upstreams[upstream].script(stream ? streamed(wireEvents(wire)) : json(wire.whole));
+      const ask = async (tokens: number, more: Fields = {}): ReturnType<MatrixScene["ask"]> =>
+        scene.ask(client, { ...client.ask("Why?"), stream, [field]: tokens, ...more }, { providers: [providerId(upstream)] });
+      const losses = (headers: Headers): string[] => headers.get("x-service-translation-loss")?.split(", ") ?? [];
+
+      const long = await ask(100_000);
+      expect([long.status, capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))]).toEqual([200, allowedTokens]);
+      expect(losses(long.headers)).toContain(field);
+
+      const fitting = await ask(allowedTokens);
+      expect([fitting.status, capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))]).toEqual([200, allowedTokens]);
+      expect(losses(fitting.headers)).not.toContain(field);
+    });
+  }
+
+  test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(
+    "%s: refused where the client wants no parameter lowered", async (_, { client, upstream }) => {
+      const providers = [providerId(upstream)];
+      const before = scene.upstreams[upstream].requests.length;
+      const response = await scene.gateway.post(client.path, {
+        model, ...client.ask("Why?"), [fieldOf[client.name] ?? ""]: 100_000, provider: { only: providers, require_parameters: true },
+      });
+      expect([response.status, (await response.text()).includes(fieldOf[client.name] ?? "")]).toEqual([404, true]);
+      expect(scene.upstreams[upstream].requests.length).toBe(before);
+    },
+  );
+});
