@@ -7,6 +7,7 @@ import { brand } from "../platform/lib/brand.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { shownPath, type AccessRule, type Endpoint } from "./endpoint.ts";
 import { asPattern } from "./endpoint-paths.ts";
+import { RefusedCredentialError } from "./refused-credential.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { RequestHeaders } from "./http-request.ts";
 
@@ -18,7 +19,7 @@ function presentedSecrets(headers: RequestHeaders): string[] {
 }
 
 const invalidKey = (): GatewayError =>
-  new GatewayError("invalid_api_key", "The API key is not valid: it is unknown, revoked, disabled or expired.");
+  new RefusedCredentialError("invalid_api_key", "The API key is not valid: it is unknown, revoked, disabled or expired.");
 
 const needsSession = (): GatewayError =>
   new GatewayError("unauthorized", "This endpoint is for people who have signed in; keys are for programs.", {

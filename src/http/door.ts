@@ -3,6 +3,7 @@ import { authenticate } from "./authenticate.ts";
 import { checkAddress } from "./check-address.ts";
 import { countAddress, countRequest, describeWindow } from "./count-request.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { countRefusedCredential, RefusedCredentialError } from "./refused-credential.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { Compiling } from "./router-options.ts";
 import { admitSession, decidingCookie } from "./session-door.ts";
@@ -23,7 +24,7 @@ export function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: A
     return admitSession(options.sessions, { request, cookie, access, nowMs: options.clock.nowMs() }).then((caller) => {
       context.caller = caller;
       return enter(endpoint, arrival);
-    });
+    }, (refusal: unknown) => refuse(refusal, arrival));
   }
   if (typeof endpoint.counting === "object") {
     const counted = countAddress(options.counters, {
@@ -37,10 +38,20 @@ export function admit<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: A
 /** The guard for those who come with a key, or with no credential at all. */
 function admitKey<Dependencies>(endpoint: Endpoint<Dependencies>, arrival: Arrival<Dependencies>): Promise<void> | undefined {
   const { context, options } = arrival;
-  context.caller = authenticate({
-    headers: context.request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context,
-  });
+  try {
+    context.caller = authenticate({
+      headers: context.request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context,
+    });
+  } catch (refusal) {
+    return refuse(refusal, arrival);
+  }
   return enter(endpoint, arrival);
+}
+
+/** Refuses a caller. Only a credential that opens nothing is counted: the look-up came first, so a good one never is. */
+function refuse<Dependencies>(refusal: unknown, { context, options }: Arrival<Dependencies>): Promise<never> {
+  if (!(refusal instanceof RefusedCredentialError)) throw refusal;
+  return countRefusedCredential(options.counters, { refusal, address: context.clientAddress(), headers: context.headers });
 }
 
 /** What holds for every caller wherever a request comes from: allowed addresses, and who runs the service. */

@@ -4,6 +4,7 @@ import type { SessionReader } from "../account/people/session-reader.ts";
 import { coversScope } from "../account/keys/scopes.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
+import { RefusedCredentialError } from "./refused-credential.ts";
 import { assertSameOrigin } from "./same-origin.ts";
 import type { HttpRequest, RequestHeaders } from "./http-request.ts";
 
@@ -30,7 +31,7 @@ export async function admitSession(
   { request: Pick<HttpRequest, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
 ): Promise<SessionCaller> {
   const caller = await reader.find(cookie, nowMs);
-  if (caller === undefined) throw new GatewayError("authentication_required", "The session has ended or was revoked. Sign in again.");
+  if (caller === undefined) throw new RefusedCredentialError("authentication_required", "The session has ended or was revoked. Sign in again.");
   assertSameOrigin(request, publicUrl());
   const { managementScope, operator } = access;
   // What somebody is in the workspace of the moment says nothing of whether they run the service.

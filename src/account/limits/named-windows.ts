@@ -6,11 +6,16 @@ export class NamedWindows {
   private readonly windows = new Map<string, SlidingWindow>();
   private readonly clock: Clock;
   private readonly size: WindowSize;
+  private readonly namesMax: number;
   private nextSweepMs = 0;
 
-  constructor(clock: Clock, size: WindowSize) {
+  constructor(clock: Clock, size: WindowSize, { namesMax = Infinity }: {
+    /** Names at once; beyond them those that came first are forgotten. */
+    namesMax?: number;
+  } = {}) {
     this.clock = clock;
     this.size = size;
+    this.namesMax = namesMax;
   }
 
   /** Counts an amount under a name, unless its window would then count more than `limit`. */
@@ -42,8 +47,19 @@ export class NamedWindows {
 
   private windowOf(name: string): SlidingWindow {
     let window = this.windows.get(name);
-    if (window === undefined) this.windows.set(name, (window = new SlidingWindow(this.size)));
+    if (window !== undefined) return window;
+    if (this.windows.size >= this.namesMax) this.dropOldest();
+    this.windows.set(name, (window = new SlidingWindow(this.size)));
     return window;
+  }
+
+  /** Forgets a tenth of the names at once: looking for the first of a map each time costs more than counting. */
+  private dropOldest(): void {
+    let left = Math.ceil(this.namesMax / 10);
+    for (const name of this.windows.keys()) {
+      if ((left -= 1) < 0) return;
+      this.windows.delete(name);
+    }
   }
 
   /** Forgets windows that count nothing any more, so that addresses do not pile up. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { narrowedTier, RateLimiter } from "./rate-limiter.ts";
-import { RateTiers } from "./rate-tier.ts";
+import { anonymousTier, RateTiers, type RateTier } from "./rate-tier.ts";
 
 describe("sliding window", () => {
   test("a window of 600 admits 600 and not one more, and frees them after a minute", () => {
@@ -25,6 +25,20 @@ describe("sliding window", () => {
     const tier = { id: "pro", perMinute: 3 } as const;
     expect([null, 1, 9].map((own) => narrowedTier(tier, own).perMinute)).toEqual([3, 1, 3]);
   });
+});
+
+test("addresses are counted up to a bound; those that came first are forgotten beyond it, and no key ever is", () => {
+  const limiter = new RateLimiter(new FakeClock());
+  const pro = { id: "pro", perMinute: 1 } as const;
+  const admits = (counter: string, tier: RateTier): boolean =>
+    limiter.count({ minutes: [{ counter, tier }], hours: undefined }).admitted;
+  const fill = (counter: string): boolean[] => Array.from({ length: anonymousTier.perMinute }, () => admits(counter, anonymousTier));
+  fill("ip first");
+  for (let index = 0; index < 9_998; index += 1) admits(`ip ${index}`, anonymousTier);
+  fill("ip last");
+  expect([admits("key", pro), admits("ip first", anonymousTier), admits("ip last", anonymousTier)]).toEqual([true, false, false]);
+  admits("ip one more", anonymousTier);
+  expect([admits("key", pro), admits("ip first", anonymousTier), admits("ip last", anonymousTier)]).toEqual([false, true, false]);
 });
 
 test.each([

@@ -64,12 +64,19 @@ export class SlidingWindow {
 
   private advance(nowMs: number): void {
     const slot = Math.floor(nowMs / this.slotMs);
-    const steps = Math.min(slot - this.newestSlot, this.slots.length);
-    for (let step = 1; step <= steps; step += 1) this.clear(slot - steps + step);
-    if (steps > 0) this.newestSlot = slot;
+    if (slot - this.newestSlot >= this.slots.length) this.clearAll();
+    else for (let next = this.newestSlot + 1; next <= slot; next += 1) this.clear(next);
+    this.newestSlot = Math.max(slot, this.newestSlot);
     // The oldest slot began before the window did; it leaves as soon as its last request is older than the window.
     const oldest = this.oldestSlot;
     if (oldest >= 0 && (this.slots[oldest % this.slots.length] ?? 0) > 0 && this.leavesAtMs(oldest) <= nowMs) this.clear(oldest);
+  }
+
+  private clearAll(): void {
+    if (this.total === 0) return;
+    this.slots.fill(0);
+    this.lastOffsetsMs.fill(0);
+    this.total = 0;
   }
 
   private clear(slot: number): void {

@@ -70,6 +70,18 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect(statuses.filter((status) => status === 429)).toHaveLength(window);
   }, 120_000);
 
+  test("wrong keys that one address sends to both are counted as one address's, and the good one goes on", async () => {
+    nodes.upstream.script((each) => chatAnswer(each, { usage }));
+    const statuses = await parallel({ count: 400, atOnce: 64 }, async (index) => {
+      const response = await postChat(either(index), request(), { secret: `sk-svc-v1-wrong${index}` });
+      await response.text();
+      return response.status;
+    });
+    expect(statuses.filter((status) => status === 401)).toHaveLength(300);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(100);
+    for (const gateway of gateways) expect((await postChat(gateway, request())).status).toBe(200);
+  }, 60_000);
+
   test("200 requests at once over both, against a key's limit for ten: ten are served", async () => {
     const { key, hash } = await createKey(gateways, { limit: 10 * costNano / 1e9 });
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
