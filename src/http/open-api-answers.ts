@@ -116,7 +116,7 @@ function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
   if (status === 404) return path.includes(":") || isInference(endpoint);
   if (status === 409) return idempotent === true || (hasBody && method !== "GET" && access.managementScope !== undefined);
   if (status === 413) return hasBody;
-  if (status === 429) return counting !== "none";
+  if (status === 429) return counting !== "none" || access.open !== true;
   if (status === 500 || status === 503) return true;
   return isInference(endpoint);
 }

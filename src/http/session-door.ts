@@ -31,7 +31,9 @@ export async function admitSession(
   { request: Pick<HttpRequest, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
 ): Promise<SessionCaller> {
   const caller = await reader.find(cookie, nowMs);
-  if (caller === undefined) throw new RefusedCredentialError("authentication_required", "The session has ended or was revoked. Sign in again.");
+  if (caller === undefined) {
+    throw new RefusedCredentialError("authentication_required", "The session has ended or was revoked. Sign in again.");
+  }
   assertSameOrigin(request, publicUrl());
   const { managementScope, operator } = access;
   // What somebody is in the workspace of the moment says nothing of whether they run the service.

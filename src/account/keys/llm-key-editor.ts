@@ -65,9 +65,9 @@ export class LlmKeyEditor {
    * app. Throws `not_found`, and `conflict` for all but one at a time.
    */
   rotate(reference: LlmKeyReference, tokenExpiresAtMs?: number): Promise<{ secret: string; key: LlmKey }> {
+    if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
     const prefix = this.find(reference).connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix;
     const secret = newSecret(prefix);
-    if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
     return this.write(reference, async ({ id, hash: current }) => {
       const { hash: oldHash } = reference;
       const key = current === oldHash ? await this.store.rotate(id, {

@@ -117,7 +117,7 @@ export const deleteUser = defineEndpoint<Dependencies>({
     closed_workspaces: z.array(z.object({ id: z.string(), llm_keys: z.int(), management_keys: z.int(), provider_keys: z.int() })),
   }),
   async handle(context, deps) {
-    const id = context.param("id");
+    const { id } = await deps.userEditor.find(context.param("id"));
     const closed = await deleteWithKeys(deps, id, operatorOf(context, deps));
     return context.json({
       deleted: true, id,

@@ -76,7 +76,9 @@ test("a 429 to a wrong key speaks the client's dialect", async () => {
 test("keys that were revoked count alike, and a whole IPv6 network as one", async () => {
   const made: unknown = await (await gateway.post("/keys", { name: "short-lived" }, { headers: bearer(testManagementKey) })).json();
   const secret = textAt(made, "key");
-  const revoked = await fetch(`${gateway.baseUrl}/keys/${textAt(made, "data.hash")}`, { method: "DELETE", headers: bearer(testManagementKey) });
+  const revoked = await fetch(`${gateway.baseUrl}/keys/${textAt(made, "data.hash")}`, {
+    method: "DELETE", headers: bearer(testManagementKey),
+  });
   expect(revoked.status).toBe(200);
   expect(await statusesOf(310, (index) => ({ address: `2001:db8:1:2::${index.toString(16)}`, headers: bearer(secret) })))
     .toEqual({ 401: 300, 429: 10 });
