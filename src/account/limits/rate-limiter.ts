@@ -1,7 +1,7 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { NamedWindows } from "./named-windows.ts";
 import { QuotaCounter } from "./quota.ts";
-import { anonymousTier, type RateTier } from "./rate-tier.ts";
+import { countsAddresses, type RateTier } from "./rate-tier.ts";
 import type { CountOutcome, PastRequests, RequestLimits, RequestWindows, TokenWindow } from "./request-limits.ts";
 import { minuteWindow } from "./sliding-window.ts";
 import { TokenCounter } from "./token-counter.ts";
@@ -25,7 +25,7 @@ export class RateLimiter implements RequestLimits {
 
   count({ minutes, hours }: RequestWindows): CountOutcome {
     const full = minutes.find(({ counter, tier }) =>
-      !(tier === anonymousTier ? this.addresses : this.requests).tryAdd(counter, { limit: tier.perMinute }));
+      !(countsAddresses(tier) ? this.addresses : this.requests).tryAdd(counter, { limit: tier.perMinute }));
     const admitted = full === undefined;
     const { tier } = full ?? minutes[0];
     if (hours === undefined) return { admitted, tier, hours };

@@ -12,6 +12,9 @@ export interface RateTier {
 export type RateClass = "paid" | "free-model" | "decision" | "account";
 
 export const anonymousTier: RateTier = { id: "ip", perMinute: 300 };
+/** Whether a tier counts addresses, of which strangers have many, rather than keys, which callers make. */
+export const countsAddresses = ({ id }: RateTier): boolean => id === "ip" || id === "mcp-ip";
+
 const freeModelTier: RateTier = { id: "free-model", perMinute: 2400 };
 const decisionTier: RateTier = { id: "decision", perMinute: 60 };
 
