@@ -40,13 +40,14 @@ export const buildMcp = ({ version }: AppSettings, logger: Logger): McpService =
 /** Documents of the table, made when they are first asked for. */
 export function buildDocuments(
   settings: AppSettings, catalog: () => CatalogSnapshot,
-): Pick<Dependencies, "openApiText" | "docsHtml" | "endpointPaths"> {
+): Pick<Dependencies, "openApiText" | "docsHtml" | "endpointPaths" | "exampleModel"> {
   const table = endpoints as readonly Endpoint<never>[];
   let openApi: string | undefined;
   let html: string | undefined;
   return {
     endpointPaths: new EndpointPaths(table),
     openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
+    exampleModel: () => exampleModel(catalog()),
     docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
   };
 }

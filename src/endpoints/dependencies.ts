@@ -102,4 +102,6 @@ export interface Dependencies {
   /** Text of the OpenAPI document of the table. */
   openApiText(): string;
   docsHtml(): string;
+  /** Id of a model for examples, which costs nothing where there is such a one. */
+  exampleModel(): string;
 }

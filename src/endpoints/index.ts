@@ -19,10 +19,6 @@ import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
 import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./account/payments-top-ups.ts";
 import { stripeWebhook } from "./account/payments-webhook.ts";
 import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
-import { resetPasswordPage, submitPasswordReset, submitVerification, verifyEmailPage } from "./account/recovery-pages.ts";
-import {
-  claimPage, joinPage, signInFailedPage, signUpPage, submitAcceptance, submitClaim, submitJoin, submitSignUp,
-} from "./account/people-pages.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
@@ -87,6 +83,15 @@ import { health } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
 import { spendReport } from "./insights/spend-report.ts";
 import { docs, openApi } from "./ops/documentation.ts";
+import { signInFailedPage } from "./pages/error-page.ts";
+import { joinPage, submitAcceptance, submitJoin } from "./pages/join.ts";
+import { claimPage, signUpPage, submitClaim, submitSignUp } from "./pages/new-account.ts";
+import {
+  forgotPasswordPage, resetPasswordPage, submitForgotPassword, submitPasswordReset, submitVerification, verifyEmailPage,
+} from "./pages/recovery.ts";
+import {
+  passkeyScriptFile, secondFactorPage, signInPage, signOutPage, submitProviderSignIn, submitSecondFactor, submitSignIn, submitSignOut,
+} from "./pages/sign-in.ts";
 import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 
@@ -101,14 +106,15 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
   modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
   // Pages
-  startPage, favicon, devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
+  startPage, favicon, passkeyScriptFile, signInPage, submitSignIn, secondFactorPage, submitSecondFactor, submitProviderSignIn,
+  signOutPage, submitSignOut, claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
+  forgotPasswordPage, submitForgotPassword, resetPasswordPage, submitPasswordReset, verifyEmailPage, submitVerification, signInFailedPage,
+  devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
   // People
-  claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
   signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,
   signInWithProvider, providerCallback,
-  signInFailedPage, linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
-  requestPasswordReset, resetPassword, resetPasswordPage, submitPasswordReset,
-  sendVerification, verifyEmail, verifyEmailPage, submitVerification,
+  linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
+  requestPasswordReset, resetPassword, sendVerification, verifyEmail,
   listSignInMethods, unlinkSignInMethod, deleteAccount, changeEmail,
   deletePasskey, changePassword, getSession, changeSession, listSessions, revokeSession, revokeOtherSessions,
   listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,

@@ -18,7 +18,8 @@ export function errorResponse<Dependencies>(
   options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathOf(context.request) });
   if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
-  return context.json(encodeError(error, { traceId: context.traceId }), { status: error.status, headers });
+  return options.errorPage(error, { context, headers })
+    ?? context.json(encodeError(error, { traceId: context.traceId }), { status: error.status, headers });
 }
 
 /** Where a client learns how to get a credential for a protected resource (RFC 9728, section 5.1; RFC 6750, section 3). */

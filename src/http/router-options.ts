@@ -27,6 +27,8 @@ export interface RouterOptions<Dependencies> {
   isEncrypted(request: ServedRequest): boolean;
   /** Told of every refused or failed request, for logs and metrics. */
   onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
+  /** Renders an error as a page where a person asks with a browser; undefined for programs. */
+  errorPage(error: GatewayError, answer: { context: RequestContext; headers: Readonly<Record<string, string>> }): Response | undefined;
   /** Answers of requests that name themselves. */
   idempotentAnswers: IdempotentAnswers;
   /** Told when such an answer could not be kept. */

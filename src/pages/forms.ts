@@ -36,6 +36,10 @@ export interface Form {
   other?: { label: string; name: string; value: string };
   /** Name and value that the main button sends. */
   choice?: { name: string; value: string };
+  /** The main button is one of several ways, and drawn so. */
+  plain?: true;
+  /** What is shown beside the buttons, such as a link. */
+  beside?: Html;
 }
 
 const attribute = (name: string, value: string | number | undefined): Html =>
@@ -60,16 +64,17 @@ function fieldHtml(field: FormField): Html {
 export const formFields = (fields: readonly FormField[]): Html => html`${fields.map(fieldHtml)}`;
 
 /** A form with its fields and buttons. */
-export function formHtml({ action, fields = [], hidden = {}, body, button, other, choice }: Form): Html {
+export function formHtml({ action, fields = [], hidden = {}, body, button, other, choice, plain, beside }: Form): Html {
   const kept = Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
-  const main = html`<button${choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`}>${button}</button>`;
+  const sent = choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`;
+  const main = html`<button${plain ? html` class="plain"` : ""}${sent}>${button}</button>`;
   const second =
     other === undefined
       ? ""
       : html`<button class="plain" name="${other.name}" value="${other.value}" formnovalidate>${other.label}</button>`;
   return html`<form method="post" action="${action}">${fields.map(fieldHtml)}${body ?? ""}${kept}<div class="actions">${main}${
     second
-  }</div></form>`;
+  }${beside ?? ""}</div></form>`;
 }
 
 /** Boxes of which several may be ticked. */

@@ -12,6 +12,7 @@ export const styleSheet = `
 --accent:#7da5e3;--on-accent:#0b1a33;--accent-ground:#16233a;--good:#4cc38a;--good-ground:#12291f;--warning:#e5b04c;
 --warning-ground:#2b2312;--bad:#ff8077;--bad-ground:#331917}}
 *{box-sizing:border-box}
+[hidden]{display:none!important}
 body{margin:0;background:var(--page);color:var(--text);font:14px/22px Inter,system-ui,-apple-system,"Segoe UI",sans-serif;
 min-height:100vh;display:flex;flex-direction:column}
 header,footer{padding:16px 24px;display:flex;gap:16px;align-items:center}
@@ -24,6 +25,7 @@ main.wide{max-width:720px}
 .card+.card{margin-top:16px}
 h1{font-size:20px;line-height:28px;font-weight:600;margin:0 0 8px}
 h2{font-size:16px;line-height:24px;font-weight:600;margin:24px 0 8px}
+.card>h2:first-child{margin-top:0}
 p{margin:0 0 12px;color:var(--second)}
 p:last-child{margin-bottom:0}
 a{color:var(--accent)}
@@ -44,7 +46,9 @@ border:1px solid var(--accent);border-radius:6px;background:var(--accent);color:
 button.plain,.button.plain{background:transparent;color:var(--text);border-color:var(--control)}
 .actions{display:flex;gap:8px;flex-wrap:wrap;margin-top:24px}
 .stack{display:grid;gap:8px;margin-top:16px}
-.stack form{display:grid}
+.stack .actions{margin:0}
+.stack .actions>*{flex:1}
+.actions a:not(.button){align-self:center;padding:6px 0}
 .or{display:flex;align-items:center;gap:12px;color:var(--third);margin:24px 0 0}
 .or::before,.or::after{content:"";height:1px;background:var(--line);flex:1}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
@@ -58,6 +62,8 @@ dt{color:var(--third)}
 dd{margin:0;overflow-wrap:anywhere}
 ul,ol{margin:0 0 12px;padding-left:20px;color:var(--second)}
 li{margin:4px 0}
+.steps{padding:0;list-style:none;counter-reset:step}
+.steps h2::before{counter-increment:step;content:counter(step) ". "}
 @media (max-width:767px){button,.button,input:not([type=checkbox]):not([type=radio]),select{min-height:44px}.card{padding:16px}
 header,footer{padding:12px 16px}.actions>*{flex:1}}
 `;

@@ -63,6 +63,14 @@ export class PendingSignUps {
     });
   }
 
+  /** Whether a link would make an account now. */
+  async accepts(token: string): Promise<boolean> {
+    const { database, clock, hasher } = this.options;
+    const row = await database.selectFrom("pending_sign_ups").select("email").where("token_hash", "=", hasher.hash(token))
+      .where("expires_at_ms", ">", clock.nowMs()).executeTakeFirst();
+    return row !== undefined;
+  }
+
   /** Makes the account that a link is for; false where the link is of another kind, or dead. */
   async confirm(token: string): Promise<boolean> {
     const { database, clock, hasher, signUp } = this.options;

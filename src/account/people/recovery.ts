@@ -78,6 +78,17 @@ export class Recovery {
     return { url: `${this.options.publicUrl()}/reset-password?token=${token}`, expiresAtMs };
   }
 
+  /** Whether a link to choose another password works now. */
+  acceptsReset(token: string): Promise<boolean> {
+    return this.options.links.accepts("password", token);
+  }
+
+  /** Whether a link that confirms an address works now. */
+  async acceptsVerification(token: string): Promise<boolean> {
+    const { links } = this.options;
+    return await links.accepts("email", token) || await links.accepts("email-change", token);
+  }
+
   /** Sets another password by a link, ends every session and every other link to it. Throws `forbidden`. */
   async reset(token: string, password: string): Promise<void> {
     const { links, hasher, breached, database } = this.options;

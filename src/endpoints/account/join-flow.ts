@@ -5,8 +5,9 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { assertSameOrigin } from "../../http/same-origin.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { personOf } from "../pages/signed-in.ts";
 import type { DelegatedAnswer } from "./session-delegate.ts";
-import { signInWithPassword, signInWithSecondFactor, visitorOf, type SecondFactor, type SignInOutcome } from "./sign-in-flow.ts";
+import { signInWithPassword, signInWithSecondFactor, type SecondFactor, type SignInOutcome } from "./sign-in-flow.ts";
 
 /** An invitation that can be accepted now. */
 export type OpenInvitation = Invitation & { organizationName: string };
@@ -33,7 +34,7 @@ export async function joinStateOf(
   context: RequestContext<unknown>, deps: Dependencies, { token, joinedId }: { token: string; joinedId: string | null },
 ): Promise<JoinState> {
   const { invitations, organizations } = deps.people;
-  const visitor = await visitorOf(context, deps);
+  const visitor = await personOf(context, deps);
   const invitation = token === "" ? undefined : await invitations.find(token);
   if (invitation !== undefined) {
     if (visitor === undefined) return { kind: "identify", invitation };
@@ -47,7 +48,7 @@ export async function joinStateOf(
 /** Accepts for whoever is signed in. Throws `authentication_required`, and `forbidden` where the invitation is not open for them. */
 export async function joinAsVisitor(context: RequestContext<unknown>, deps: Dependencies, token: string): Promise<JoinOutcome> {
   assertSameOrigin(context.request, deps.publicUrl());
-  const visitor = await visitorOf(context, deps);
+  const visitor = await personOf(context, deps);
   if (visitor === undefined) throw new GatewayError("authentication_required", "Sign in to accept the invitation.");
   return { kind: "joined", organization: await accept(context, deps, { token, caller: visitor }), answer: undefined };
 }

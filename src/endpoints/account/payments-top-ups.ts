@@ -2,9 +2,10 @@ import { z } from "zod";
 import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
 import { quoteOf } from "../../account/payments/cents.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import { formPageHeaders, formPageHtml } from "../../http/form-page.ts";
+import { messagePage } from "../../pages/message-page.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
 import { askingStripe, buyerOf, changesPayments, creditCentsOf, paymentRoute, readsPayments, usdField } from "./payments-fields.ts";
@@ -114,7 +115,7 @@ export const topUpPage = defineEndpoint<Dependencies>({
     paymentsOf(deps);
     const page = context.query.has("paid")
       ? { title: "Thank you", sentences: ["Your payment is being confirmed. The credits are there as soon as it is."] }
-      : { title: "Nothing was paid", sentences: ["The checkout was left. Nothing was charged."] };
-    return new Response(formPageHtml(page), { headers: { ...context.headers, ...formPageHeaders() } });
+      : { title: "Nothing was paid", sentences: ["You left the checkout before it was complete. Nothing was charged."] };
+    return pageResponse(context, messagePage({ ...page, links: [{ href: "/", label: "Go to the start page" }] }));
   },
 });

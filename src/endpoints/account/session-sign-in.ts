@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { assertSameOrigin } from "../../http/same-origin.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { emailField, passwordField } from "./people-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
-import { finishProviderSignIn, signInWithPassword, signOutOf } from "./sign-in-flow.ts";
+import { beginProviderSignIn, finishProviderSignIn, signInWithPassword, signOutOf } from "./sign-in-flow.ts";
 
 const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
 
@@ -65,10 +64,9 @@ export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof pr
   body: providerSchema,
   response: z.object({ url: z.string() }),
   async handle(context, deps) {
-    assertSameOrigin(context.request, deps.publicUrl());
-    await deps.people.throttle.count({ address: context.clientAddress() });
-    const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/social", body: providerBody(context.body) });
-    return answerWith(context, answer, redirectTo(answer.body));
+    const { provider, callback_url: callbackUrl = "/", error_callback_url: errorUrl } = context.body;
+    const { answer, url } = await beginProviderSignIn(context, deps, { provider, callbackUrl, errorUrl });
+    return answerWith(context, answer, { url });
   },
 });
 

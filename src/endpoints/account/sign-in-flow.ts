@@ -32,6 +32,8 @@ const stepSeconds = 600;
 /** Somebody is asked for a second factor in place of a session. */
 const challengeSchema = z.object({ twoFactorRedirect: z.literal(true) });
 
+const redirectSchema = z.object({ url: z.string() });
+
 const cookieOf = (context: RequestContext<unknown>, name: string): string | undefined =>
   (context.request.headers.get("cookie") ?? "").split(/;\s*/).find((pair) => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1) || undefined;
@@ -104,10 +106,21 @@ export async function finishProviderSignIn(
 export const signOutOf = (context: RequestContext<unknown>, deps: Dependencies): Promise<DelegatedAnswer> =>
   delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
 
-/** Who is signed in in the browser that asks; undefined where nobody is. For pages that everybody may see. */
-export async function visitorOf(context: RequestContext<unknown>, { people, clock }: Dependencies): Promise<SessionCaller | undefined> {
-  const cookie = cookieOf(context, brand.sessionCookie);
-  return cookie === undefined ? undefined : people.reader.find(cookie, clock.nowMs());
+/** The address of the account whose password was given in this browser and whose second factor is missing; undefined without one. */
+export const pendingSecondFactor = (context: RequestContext<unknown>, deps: Dependencies): string | undefined =>
+  unsealed(deps, cookieOf(context, stepCookie));
+
+/** Begins to sign in at an OpenID provider: the address that the browser goes to, with the cookies of this attempt. */
+export async function beginProviderSignIn(
+  context: RequestContext<unknown>, deps: Dependencies,
+  { provider, callbackUrl, errorUrl }: { provider: string; callbackUrl: string; errorUrl?: string | undefined },
+): Promise<{ url: string; answer: DelegatedAnswer }> {
+  assertSameOrigin(context.request, deps.publicUrl());
+  await deps.people.throttle.count({ address: context.clientAddress() });
+  const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/social", body: {
+    provider, callbackURL: callbackUrl, disableRedirect: true, ...(errorUrl === undefined ? {} : { errorCallbackURL: errorUrl }),
+  } });
+  return { answer, url: redirectSchema.parse(answer.body).url };
 }
 
 /** By what somebody signs in, as the audit log has it. */

@@ -16,14 +16,24 @@ export function personOf(
 }
 
 /** A redirect within this origin. 303 makes a GET of whatever came before (RFC 9110, section 15.4.4). */
-export const redirect = (context: RequestContext<unknown>, location: string): Response =>
-  new Response(null, {
-    status: 303,
-    headers: { ...context.headers, location, "cache-control": "no-store", "referrer-policy": "same-origin" },
-  });
+export function redirect(context: RequestContext<unknown>, location: string, cookies: readonly string[] = []): Response {
+  const headers = new Headers({ ...context.headers, location, "cache-control": "no-store", "referrer-policy": "same-origin" });
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  return new Response(null, { status: 303, headers });
+}
+
+/** A path with the page to come back to afterwards; `/` needs no mention. */
+export const withReturn = (path: string, returnTo: string): string =>
+  returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo).replaceAll(/[!'()*~]/g, percentEncoded)}`;
+
+/** What `encodeURIComponent` leaves as it is and the library for signing in takes in no address. */
+const percentEncoded = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 /** Where somebody signs in to come back to a page of this origin. */
-export const signInPath = (returnTo: string): string => `/sign-in?return_to=${encodeURIComponent(returnTo)}`;
+export const signInPath = (returnTo: string): string => withReturn("/sign-in", returnTo);
+
+/** The page to come back to that a request or a form names. */
+export const returnOf = (parameters: URLSearchParams): string => safeReturn(parameters.get("return_to"));
 
 /** Path and query of a request, to come back to. */
 export function placeOf({ request }: RequestContext<unknown>): string {

@@ -1,38 +1,87 @@
+import { html } from "hono/html";
+import type { SessionCaller } from "../../account/people/session-caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { faviconSvg } from "../../pages/mark.ts";
-import { messagePage } from "../../pages/message-page.ts";
-import { brand } from "../../platform/lib/brand.ts";
+import { linkButton } from "../../pages/message-page.ts";
+import { passkeyButton, passkeyScriptPath } from "../../pages/passkey-script.ts";
+import type { Html, Page } from "../../pages/page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse } from "./page-response.ts";
+import { pageResponse, pageRoute } from "./page-response.ts";
+import { personOf, redirect } from "./signed-in.ts";
 
-const shared = { base: "root", access: { open: true }, tag: "Pages", encodeError: encodeContractError } as const;
+/** What to do next, and where that is described. */
+interface Step {
+  title: string;
+  text: string;
+  code?: string;
+}
 
-/** Shows what this service is, and how to go on. */
+const firstRequest = (publicUrl: string, model: string, key: string): Step => ({
+  title: "Send a request",
+  text: key,
+  code:
+    `curl ${publicUrl}/api/v1/chat/completions -H "Authorization: Bearer $SWITCHYARD_KEY" ` +
+    `-H "Content-Type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+});
+
+const operatorSteps: readonly Step[] = [
+  {
+    title: "Connect a model provider",
+    text: "Start the service with the provider's key in its environment. Until then the sandbox answers with simulated models.",
+    code: "OPENAI_API_KEY=... npm start",
+  },
+  {
+    title: "Invite the people you work with",
+    text: "Found an organisation with POST /organizations, then invite with POST /organizations/{id}/invitations. Each answer has a link.",
+  },
+];
+
+const memberSteps: readonly Step[] = [
+  { title: "Connect an app or a device", text: "Start it and have it show a code, or let it open the page on which you give it a key." },
+  { title: "Bring your own provider key", text: "Requests that your own key serves cost no credits here: POST /auth/byok." },
+];
+
+function stepsOf({ user: { operator } }: SessionCaller, publicUrl: string, model: string): readonly Step[] {
+  return operator
+    ? [firstRequest(publicUrl, model, "Use the key that the terminal showed at the first start."), ...operatorSteps]
+    : [firstRequest(publicUrl, model, "Use a key of your workspace, with curl or an OpenAI or Anthropic SDK."), ...memberSteps];
+}
+
+const stepHtml = ({ title, text, code }: Step): Html =>
+  html`<li><h2>${title}</h2><p>${text}</p>${code === undefined ? "" : html`<code class="code">${code}</code>`}</li>`;
+
+const startOf = (person: SessionCaller, steps: readonly Step[]): Page => ({
+  title: "Start",
+  wide: true,
+  script: passkeyScriptPath,
+  body: html`<div class="card"><h1>Welcome, ${person.user.name}</h1>
+<p>You are signed in as ${person.user.email}, in the workspace ${person.workspace.name}.</p>
+<ol class="steps">${steps.map(stepHtml)}</ol>
+<div class="actions">${linkButton({ href: "/docs", label: "Read the documentation" })}${linkButton({
+    href: "/device",
+    label: "Connect a device",
+    plain: true,
+  })}${linkButton({ href: "/sign-out", label: "Sign out", plain: true })}</div>
+${passkeyButton({ way: "add", label: "Add a passkey", returnTo: "/" })}</div>`,
+});
+
+/** Shows the next steps to those who are signed in; others sign in first. */
 export const startPage = defineEndpoint<Dependencies>({
-  ...shared,
+  ...pageRoute,
   method: "GET",
   path: "/",
-  counting: "at-door",
-  summary: "Show what this service is.",
-  otherResponseTypes: ["text/html"],
-  handle: (context, { publicUrl }) =>
-    pageResponse(
-      context,
-      messagePage({
-        title: brand.productName,
-        sentences: [
-          "One API in front of many model providers, with keys, budgets and usage for teams.",
-          `Point an OpenAI or Anthropic SDK at ${publicUrl()}/api/v1 and send a key of this service.`,
-        ],
-        links: [{ href: "/docs", label: "Read the documentation" }],
-      }),
-    ),
+  summary: "Show the start page.",
+  async handle(context, deps) {
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, "/sign-in");
+    return pageResponse(context, startOf(person, stepsOf(person, deps.publicUrl(), deps.exampleModel())));
+  },
 });
 
 /** The mark that browsers show in tabs. */
 export const favicon = defineEndpoint<Dependencies>({
-  ...shared,
+  ...pageRoute,
+  otherResponseTypes: [],
   method: "GET",
   path: "/favicon.svg",
   counting: "none",

@@ -19,6 +19,8 @@ export interface ContractRow {
   path?: string;
   /** What an accepted caller gets for this bare request; 200 unless named. */
   accepted?: number;
+  /** The same for people who are signed in, where a page differs for them. */
+  signedIn?: number;
   base?: "root";
 }
 
@@ -77,7 +79,17 @@ export const contract: Record<string, ContractRow> = {
   "PATCH /keys/:hash": { scope: "write:llm-keys", path: "/keys/none", accepted: 404 },
   "DELETE /keys/:hash": { scope: "write:llm-keys", path: "/keys/none", accepted: 404 },
   "POST /keys/:hash/rotate": { scope: "write:llm-keys", path: "/keys/none/rotate", accepted: 404 },
-  "GET /": { without: "open", base: "root" },
+  "GET /": { without: "open", base: "root", accepted: 303, signedIn: 200 },
+  "GET /scripts/passkey.js": { without: "open", base: "root" },
+  "GET /sign-in": { without: "open", base: "root", signedIn: 303 },
+  "POST /sign-in": { without: "open", base: "root", accepted: 400 },
+  "GET /sign-in/code": { without: "open", base: "root", accepted: 303 },
+  "POST /sign-in/code": { without: "open", base: "root", accepted: 303 },
+  "POST /sign-in/provider": { without: "open", base: "root", accepted: 400 },
+  "GET /sign-out": { without: "open", base: "root", accepted: 303, signedIn: 200 },
+  "POST /sign-out": { without: "open", base: "root", accepted: 303 },
+  "GET /forgot-password": { without: "open", base: "root" },
+  "POST /forgot-password": { without: "open", base: "root", accepted: 400 },
   "GET /device": { without: "open", base: "root" },
   "POST /device": { without: "open", base: "root", accepted: 400 },
   "GET /auth": { without: "open", base: "root", accepted: 400 },
@@ -180,10 +192,10 @@ export const contract: Record<string, ContractRow> = {
   "GET /analytics/usage": { scope: "read:analytics" },
   "GET /analytics/activity": { scope: "read:analytics" },
   "GET /analytics/generations": { scope: "read:analytics" },
-  "GET /claim": { without: "open", base: "root" },
+  "GET /claim": { without: "open", base: "root", signedIn: 303 },
   "POST /claim": { without: "open", base: "root", accepted: 400 },
-  "GET /join": { without: "open", base: "root" },
-  "GET /sign-up": { without: "open", base: "root" },
+  "GET /join": { without: "open", base: "root", accepted: 404 },
+  "GET /sign-up": { without: "open", base: "root", signedIn: 303 },
   "POST /sign-up": { without: "open", base: "root", accepted: 400 },
   "POST /join/accept": { without: "open", base: "root", accepted: 400 },
   "POST /join": { without: "open", base: "root", accepted: 400 },
@@ -208,11 +220,11 @@ export const contract: Record<string, ContractRow> = {
   "POST /api/auth/passkey/delete-passkey": { session: true, base: "root", accepted: 400 },
   "POST /api/auth/request-password-reset": { without: "open", base: "root", accepted: 400 },
   "POST /api/auth/reset-password": { without: "open", base: "root", accepted: 400 },
-  "GET /reset-password": { without: "open", base: "root" },
+  "GET /reset-password": { without: "open", base: "root", accepted: 303 },
   "POST /reset-password": { without: "open", base: "root", accepted: 400 },
   "POST /api/auth/send-verification-email": { session: true, base: "root", accepted: 501 },
   "POST /api/auth/verify-email": { without: "open", base: "root", accepted: 400 },
-  "GET /verify-email": { without: "open", base: "root" },
+  "GET /verify-email": { without: "open", base: "root", accepted: 404 },
   "POST /verify-email": { without: "open", base: "root", accepted: 400 },
   "POST /api/auth/change-password": { session: true, base: "root", accepted: 400 },
   "GET /session": { session: true },

@@ -15,8 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-/** A redirect, a picture and the metrics, whose types the endpoint table has no name for. */
-const withoutContent = new Set(["GET /api/auth/callback/{provider}", "GET /logos/{file}", "GET /favicon.svg", "GET /metrics"]);
+/** A redirect, pictures, a script and the metrics, whose types the endpoint table has no name for. */
+const withoutContent = new Set([
+  "GET /api/auth/callback/{provider}", "GET /logos/{file}", "GET /favicon.svg", "GET /scripts/passkey.js", "GET /metrics",
+]);
 
 test("the document says of every endpoint what a success holds, and names each operation once", async () => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
@@ -32,7 +34,7 @@ test("the document says of every endpoint what a success holds, and names each o
   expect(new Set(silent)).toEqual(withoutContent);
 });
 
-const pages = ["/claim", "/join", "/sign-up", "/reset-password", "/verify-email", "/docs"];
+const pages = ["/sign-in", "/forgot-password", "/device", "/claim", "/join", "/sign-up", "/reset-password", "/verify-email", "/docs"];
 test.each(pages)("%s is the page that the document promises", async (path) => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const { responses } = operationSchema.parse(paths[path]?.["get"]);

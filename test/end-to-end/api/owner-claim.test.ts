@@ -74,7 +74,7 @@ describe("whoever claims the owner account", () => {
     expect(Object.fromEntries(page.headers)).toMatchObject({
       "content-type": "text/html; charset=utf-8", "cache-control": "no-store", "referrer-policy": "same-origin",
       "content-security-policy": expect.stringMatching(
-        /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+        /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
       ),
     });
     const html = await page.text();
@@ -86,8 +86,9 @@ describe("whoever claims the owner account", () => {
     expect((await browser.ask("POST", "/claim", form)).status).toBe(403);
     browser.origin = "http://127.0.0.1";
     const done = await browser.ask("POST", "/claim", form);
-    expect([done.status, done.headers.get("location")]).toEqual([303, "/claim"]);
-    expect(await (await browser.ask("GET", "/claim")).text()).toContain("is claimed");
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/"]);
+    expect(await (await browser.ask("GET", "/")).text()).toContain("Connect a model provider");
+    expect(await (await new Browser(() => gateway).ask("GET", "/claim")).text()).toContain("This service has an owner");
     const session = await browser.json("GET", "/session");
     expect(session).toMatchObject({ user: { operator: true, email: person.email }, workspace: { name: "First workspace", role: "owner" } });
     expect(listAt(await browser.json("GET", "/keys"), "data").map((key) => at(key, "name"))).toEqual(["bootstrap"]);

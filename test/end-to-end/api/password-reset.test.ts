@@ -114,7 +114,8 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect((await browser.ask("POST", "/reset-password", form)).status).toBe(403);
     browser.origin = "http://127.0.0.1";
     const done = await browser.ask("POST", "/reset-password", form);
-    expect([done.status, await done.text()]).toEqual([200, expect.stringContaining("The password is set")]);
+    expect([done.status, done.headers.get("location")]).toEqual([303, "/sign-in?note=password"]);
+    expect(await (await browser.ask("GET", "/sign-in?note=password")).text()).toContain("The password is set");
     expect((await browser.ask("POST", "/reset-password", form)).status).toBe(403);
     expect((await browser.signIn(email, password)).status).toBe(401);
     expect((await browser.signIn(email, another)).status).toBe(200);
@@ -140,7 +141,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect((await reset(token)).status).toBe(403);
     expect((await browser.ask("GET", `/verify-email?token=${token}`)).status).toBe(200);
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
-    expect((await browser.ask("POST", "/verify-email", new URLSearchParams({ token }))).status).toBe(200);
+    expect((await browser.ask("POST", "/verify-email", new URLSearchParams({ token }))).status).toBe(303);
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(true);
     expect((await browser.ask("POST", "/api/auth/verify-email", { token })).status).toBe(403);
     expect((await browser.ask("POST", "/api/auth/send-verification-email")).status).toBe(200);
@@ -157,7 +158,7 @@ test("without a mail server there is no link by mail, for whoever asks, and oper
   }
   const url = textAt(await (await scene.automation("POST", `/admin/users/${id}/password-reset`)).json(), "url");
   const form = new URLSearchParams({ token: tokenOf(url), password: another });
-  expect((await scene.stranger().ask("POST", "/reset-password", form)).status).toBe(200);
+  expect((await scene.stranger().ask("POST", "/reset-password", form)).status).toBe(303);
   expect((await browser.signIn(email, another)).status).toBe(200);
   await scene.stop();
 });

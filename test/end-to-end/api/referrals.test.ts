@@ -194,7 +194,7 @@ test("the page of the link makes the account", async () => {
   const short = await browser.ask("POST", "/sign-up", new URLSearchParams({ ...form, password: "short" }));
   expect([short.status, await short.text()]).toEqual([400, expect.stringContaining(`value="${code}"`)]);
   const made = await browser.ask("POST", "/sign-up", new URLSearchParams(form));
-  expect([made.status, made.headers.get("location")]).toEqual([303, "/sign-up?welcome"]);
+  expect([made.status, made.headers.get("location")]).toEqual([303, "/"]);
   await settled();
   expect(await credits(browser)).toBe(2);
   browser.origin = "https://evil.example";

@@ -170,6 +170,23 @@ describe("what another site makes a browser send", () => {
     expect((await owner.signIn("owner@example.com", ownersPassword)).status).toBe(status);
     expect((await owner.api("GET", "/keys")).status).toBe(200);
   });
+
+  const hosts: [name: string, origin: string, host: string, status: number][] = [
+    ["our own page under another name", "http://gateway.lan:8787", "gateway.lan:8787", 200],
+    ["our own page under another name by TLS", "https://gateway.lan", "GATEWAY.lan", 200],
+    ["another name than that of the request", "http://other.lan:8787", "gateway.lan:8787", 403],
+    ["another port of that name", "http://gateway.lan", "gateway.lan:8787", 403],
+    ["that name in a scheme of extensions", "chrome-extension://gateway.lan", "gateway.lan", 403],
+    ["the public name in another scheme", "https://127.0.0.1", "127.0.0.1", 403],
+  ];
+  test.each(hosts)("%s", async (_, origin, host, status) => {
+    const { owner } = peopled;
+    owner.origin = origin;
+    owner.headers = { host };
+    expect((await owner.api("POST", "/keys", body)).status).toBe(status);
+    owner.headers = { host, "sec-fetch-site": "cross-site" };
+    expect((await owner.api("POST", "/keys", body)).status).toBe(403);
+  });
 });
 
 describe("guessing", () => {

@@ -7,7 +7,7 @@ const root = join(import.meta.dir, "..", "..", "..");
 const preloadPath = join(root, "test", "support", "modules-on-signal.ts");
 
 /** Packages that every start needs. */
-const always = ["ipaddr.js", "kysely", "zod"];
+const always = ["hono", "ipaddr.js", "kysely", "zod"];
 
 /** Files and folders of the program that a start with no settings has no use for. */
 const lateParts = [

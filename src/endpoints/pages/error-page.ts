@@ -1,0 +1,88 @@
+import { defineEndpoint } from "../../http/endpoint.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { pathOf } from "../../http/request-target.ts";
+import { facts, messagePage } from "../../pages/message-page.ts";
+import type { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { pageResponse, pageRoute } from "./page-response.ts";
+import { placeOf, signInPath } from "./signed-in.ts";
+
+/** Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no key. */
+function asksForPage({ request: { headers } }: RequestContext<unknown>): boolean {
+  if (headers.has("authorization") || headers.has("x-api-key")) return false;
+  const accept = headers.get("accept") ?? "";
+  const [html, json] = [accept.indexOf("text/html"), accept.indexOf("application/json")];
+  return html >= 0 && (json < 0 || html < json);
+}
+
+const titles: Readonly<Partial<Record<number, string>>> = {
+  400: "This request cannot be understood",
+  401: "Sign in to see this page",
+  403: "This was refused",
+  404: "There is no such page",
+  405: "This page is used in another way",
+  413: "This is too large",
+  429: "Too many requests",
+  500: "Something failed in the service",
+  501: "This is not set up here",
+  503: "The service is busy",
+};
+
+const isApi = (path: string): boolean => /^\/(?:api\/)?v1(?:\/|$)/.test(path);
+
+/** What happened, and what to do; messages for programs are replaced where they name methods and endpoints. */
+function sentencesOf({ status, message }: GatewayError, path: string): string[] {
+  if (status === 404 && !isApi(path)) return [`There is nothing at ${path}. Check the address, or go to the start page.`];
+  if (status === 405 && !isApi(path)) return ["This address takes what a form sends. Go to the start page, and begin there."];
+  if (status === 500) return ["The request could not be answered. Try again; if it fails again, report the trace id below."];
+  return [message];
+}
+
+/** An error as a page, where a person asks with a browser; undefined for programs. */
+export function errorPage(
+  error: GatewayError,
+  { context, headers }: { context: RequestContext<unknown>; headers: Readonly<Record<string, string>> },
+): Response | undefined {
+  if (!asksForPage(context)) return undefined;
+  const { request, traceId } = context;
+  const { status } = error;
+  const back = request.method === "GET" ? placeOf(context) : "/";
+  return pageResponse(
+    context,
+    messagePage({
+      title: titles[status] ?? "This did not work",
+      sentences: sentencesOf(error, pathOf(request)),
+      more: facts([
+        ["Status", String(status)],
+        ["Trace id", traceId],
+      ]),
+      links:
+        status === 401
+          ? [{ href: signInPath(back), label: "Sign in" }]
+          : [{ href: "/", label: "Go to the start page", ...(status === 404 ? {} : { plain: true }) }],
+    }),
+    { status, headers: { ...headers, vary: "accept" } },
+  );
+}
+
+/** Where the browser ends when signing in at a provider failed before it was known who asked. */
+export const signInFailedPage = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "GET",
+  path: "/api/auth/error",
+  summary: "Show why signing in at a provider failed.",
+  handle(context) {
+    const { query } = context;
+    const reason = query.get("error_description") ?? query.get("error") ?? "The reason is not known.";
+    return pageResponse(
+      context,
+      messagePage({
+        title: "Signing in failed",
+        problem: reason.slice(0, 300),
+        sentences: ["The provider or this service refused. Try again, or sign in another way."],
+        links: [{ href: "/sign-in", label: "Sign in" }],
+      }),
+      { status: 400 },
+    );
+  },
+});

@@ -1,0 +1,247 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { checkBody } from "../../http/check-body.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import { passkeyScript, passkeyScriptPath } from "../../pages/passkey-script.ts";
+import { signInPage as signInContent } from "../../pages/sign-in-page.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { emailField, passwordField } from "../account/people-fields.ts";
+import {
+  beginProviderSignIn, pendingSecondFactor, signInWithPassword, signInWithSecondFactor, signOutOf,
+} from "../account/sign-in-flow.ts";
+import { codeInput, emailInput, fieldsOf, passwordInput, problemOf, secondFactorOf } from "./page-form.ts";
+import { formType, pageResponse, pageRoute } from "./page-response.ts";
+import { personOf, readForm, redirect, returnOf, safeReturn, signInPath, withReturn } from "./signed-in.ts";
+
+const returnField = z.string().max(4_000).optional().describe("Path to come back to, within this service.");
+
+/** What pages that send people here let them know. */
+const notes = {
+  "signed-out": { done: "You are signed out." },
+  password: { done: "The password is set, and every session has ended. Sign in with the new one." },
+  confirmed: { done: "Your address is confirmed, and your account is made. Sign in." },
+  late: { problem: "That took more than ten minutes. Start again with your password." },
+} as const;
+
+const noteField = z.enum(["signed-out", "password", "confirmed", "late"]);
+
+/** Where passkeys and providers work, where this is another address of the service. */
+function elsewhereOf({ request }: RequestContext<unknown>, publicUrl: string, returnTo: string): string | undefined {
+  const { host, hostname } = new URL(publicUrl);
+  const shown = request.headers.get("host");
+  return shown === host || shown?.split(":")[0] === hostname ? undefined : `${publicUrl}${signInPath(returnTo)}`;
+}
+
+interface Shown {
+  returnTo: string;
+  email?: string;
+  problem?: string | undefined;
+  done?: string | undefined;
+}
+
+function signInOf(context: RequestContext<unknown>, deps: Dependencies, { returnTo, email, problem, done }: Shown) {
+  const { claim, settings } = deps.people;
+  return signInContent({
+    returnTo,
+    problem,
+    done,
+    info: claim.isClaimed ? undefined : "This service has no owner yet. Open the link that the terminal printed when it started.",
+    fields: [emailInput(email), passwordInput()],
+    signUpPath: claim.isClaimed && settings.signUp === "open" ? withReturn("/sign-up", returnTo) : undefined,
+    providers: settings.oidc,
+    elsewhere: elsewhereOf(context, deps.publicUrl(), returnTo),
+  });
+}
+
+/** Why a provider sent somebody back without a session, by the reasons of the library. */
+const providerProblems: Readonly<Record<string, string>> = {
+  access_denied: "You declined at the provider, or it refused. Try again, or sign in another way.",
+  account_not_linked: "An account has this address already. Sign in to it another way; then link the provider there.",
+  signup_disabled: "There is no account for this person, and new ones are by invitation.",
+};
+
+const providerProblem = (query: URLSearchParams): string | undefined => {
+  const error = query.get("error");
+  if (error === null) return undefined;
+  return providerProblems[error] ?? (query.get("error_description") ?? "The provider did not sign you in. Try again.").slice(0, 300);
+};
+
+/** The page to sign in. */
+export const signInPage = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "GET",
+  path: "/sign-in",
+  summary: "Show the page to sign in.",
+  query: z.object({ return_to: returnField, note: noteField.optional() }),
+  async handle(context, deps) {
+    const { query } = context;
+    const returnTo = returnOf(query);
+    if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
+    const note = noteField.safeParse(query.get("note"));
+    const shown = note.success ? notes[note.data] : { problem: providerProblem(query) };
+    return pageResponse(context, signInOf(context, deps, { returnTo, ...shown }));
+  },
+});
+
+const signInSchema = z.object({ email: emailField, password: passwordField.min(1, "is required"), return_to: returnField });
+
+/** Signs in, or asks for the second factor. */
+export const submitSignIn = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "POST",
+  path: "/sign-in",
+  summary: "Sign in with the form of the page.",
+  rawBody: signInSchema,
+  rawBodyType: formType,
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const returnTo = returnOf(form);
+    try {
+      const { email, password } = checkBody(signInSchema, fieldsOf(form));
+      const { kind, answer } = await signInWithPassword(context, deps, { email, password });
+      return redirect(context, kind === "signed-in" ? returnTo : withReturn("/sign-in/code", returnTo), answer.cookies);
+    } catch (thrown) {
+      const { problem, status } = problemOf(thrown);
+      return pageResponse(context, signInOf(context, deps, { returnTo, problem, email: form.get("email") ?? "" }), { status });
+    }
+  },
+});
+
+const codePage = (returnTo: string, problem?: string) =>
+  messagePage({
+    title: "One more step",
+    sentences: ["Type the code that your authenticator app shows, or one of your backup codes."],
+    ...(problem === undefined ? {} : { problem }),
+    form: { action: "/sign-in/code", fields: [codeInput], hidden: { return_to: returnTo }, button: "Sign in" },
+    links: [{ href: signInPath(returnTo), label: "Start again", plain: true }],
+  });
+
+/** The page that asks for the second factor. */
+export const secondFactorPage = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "GET",
+  path: "/sign-in/code",
+  summary: "Show the page that asks for the second factor.",
+  query: z.object({ return_to: returnField }),
+  async handle(context, deps) {
+    const returnTo = returnOf(context.query);
+    if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
+    if (pendingSecondFactor(context, deps) === undefined) return redirect(context, signInPath(returnTo));
+    return pageResponse(context, codePage(returnTo));
+  },
+});
+
+const codeSchema = z.object({ code: z.string().trim().min(1, "is required").max(50), return_to: returnField });
+
+/** Takes the second factor. */
+export const submitSecondFactor = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "POST",
+  path: "/sign-in/code",
+  summary: "Give the second factor with the form of the page.",
+  rawBody: codeSchema,
+  rawBodyType: formType,
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const returnTo = returnOf(form);
+    // A second click comes after the first has signed in.
+    if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
+    if (pendingSecondFactor(context, deps) === undefined) {
+      return redirect(context, `/sign-in?${new URLSearchParams({ note: "late", return_to: returnTo }).toString()}`);
+    }
+    try {
+      const { code } = checkBody(codeSchema, fieldsOf(form));
+      const { answer } = await signInWithSecondFactor(context, deps, secondFactorOf(code));
+      return redirect(context, returnTo, answer.cookies);
+    } catch (thrown) {
+      const { problem, status } = problemOf(thrown);
+      return pageResponse(context, codePage(returnTo, problem), { status });
+    }
+  },
+});
+
+const providerSchema = z.object({ provider: z.string().min(1).max(100), return_to: returnField });
+
+/** Sends the browser to an OpenID provider. */
+export const submitProviderSignIn = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "POST",
+  path: "/sign-in/provider",
+  summary: "Sign in at an OpenID provider with the form of the page.",
+  rawBody: providerSchema,
+  rawBodyType: formType,
+  async handle(context, deps) {
+    const form = await readForm(context, deps);
+    const returnTo = returnOf(form);
+    try {
+      const { provider } = checkBody(providerSchema, fieldsOf(form));
+      const place = signInPath(returnTo);
+      const { url, answer } = await beginProviderSignIn(context, deps, { provider, callbackUrl: place, errorUrl: place });
+      const name = deps.people.settings.oidc.find(({ id }) => id === provider)?.name ?? provider;
+      const page = messagePage({ title: `Sign in with ${name}`, links: [{ href: url, label: `Continue to ${name}` }] });
+      // Not a redirect: the policy of forms would have to name each host that the provider sends the browser on to (CSP `form-action`).
+      return pageResponse(context, page, { cookies: answer.cookies, headers: { refresh: `0;url=${url}` } });
+    } catch (thrown) {
+      const { problem, status } = problemOf(thrown);
+      return pageResponse(context, signInOf(context, deps, { returnTo, problem }), { status });
+    }
+  },
+});
+
+/** The page to sign out; a link alone ends no session. */
+export const signOutPage = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "GET",
+  path: "/sign-out",
+  summary: "Show the page to sign out.",
+  query: z.object({ return_to: returnField }),
+  async handle(context, deps) {
+    const returnTo = returnOf(context.query);
+    const person = await personOf(context, deps);
+    if (person === undefined) return redirect(context, signInPath(returnTo));
+    return pageResponse(
+      context,
+      messagePage({
+        title: "Sign out",
+        sentences: [`You are signed in as ${person.user.email}.`],
+        form: { action: "/sign-out", hidden: { return_to: returnTo }, button: "Sign out" },
+        links: [{ href: returnTo, label: "Stay signed in", plain: true }],
+      }),
+    );
+  },
+});
+
+/** Ends the session. */
+export const submitSignOut = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  method: "POST",
+  path: "/sign-out",
+  summary: "Sign out with the form of the page.",
+  rawBody: z.object({ return_to: returnField }),
+  rawBodyType: formType,
+  async handle(context, deps) {
+    const returnTo = safeReturn((await readForm(context, deps)).get("return_to"));
+    const { cookies } = await signOutOf(context, deps);
+    return redirect(context, returnTo === "/" ? "/sign-in?note=signed-out" : signInPath(returnTo), cookies);
+  },
+});
+
+/** The script of the pages that know passkeys. */
+export const passkeyScriptFile = defineEndpoint<Dependencies>({
+  ...pageRoute,
+  otherResponseTypes: [],
+  counting: "none",
+  method: "GET",
+  path: passkeyScriptPath,
+  summary: "Load the script that uses passkeys.",
+  handle: (context) =>
+    new Response(passkeyScript, {
+      headers: {
+        ...context.headers,
+        "content-type": "text/javascript; charset=utf-8",
+        "cache-control": "no-cache",
+        "x-content-type-options": "nosniff",
+      },
+    }),
+});

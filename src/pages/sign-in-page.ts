@@ -1,0 +1,61 @@
+import { html } from "hono/html";
+import { brand } from "../platform/lib/brand.ts";
+import { formHtml, type FormField } from "./forms.ts";
+import { linkButton, notice } from "./message-page.ts";
+import type { Html, Page } from "./page.ts";
+import { passkeyButton, passkeyScriptPath } from "./passkey-script.ts";
+
+/** What the page to sign in offers. */
+export interface SignInPage {
+  /** Path and query to come back to. */
+  returnTo: string;
+  fields: readonly FormField[];
+  problem?: string | undefined;
+  /** What just worked, such as signing out. */
+  done?: string | undefined;
+  /** What holds for the whole service, such as that it has no owner yet. */
+  info?: string | undefined;
+  /** Address of the page for new accounts; undefined where they need an invitation. */
+  signUpPath: string | undefined;
+  providers: readonly { id: string; name: string }[];
+  /** Where passkeys and providers work, if not at the address by which this page was opened. */
+  elsewhere: string | undefined;
+}
+
+const providerForm = ({ id, name }: { id: string; name: string }, returnTo: string): Html =>
+  formHtml({
+    action: "/sign-in/provider",
+    hidden: { provider: id, return_to: returnTo },
+    button: `Sign in with ${name}`,
+    plain: true,
+  });
+
+/** Passkeys and cookies of providers belong to one host, so that at another one there is a link to it. */
+const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
+  elsewhere === undefined
+    ? html`<div class="stack">${passkeyButton({ way: "sign-in", label: "Sign in with a passkey", returnTo })}${providers.map((each) =>
+        providerForm(each, returnTo),
+      )}</div>`
+    : html`<p class="hint">Passkeys${providers.map(({ name }) => `, ${name}`)} work at <a href="${elsewhere}">${elsewhere}</a></p>`;
+
+/** The page to sign in: with a password and without a script, with a passkey where the browser has one, or at a provider. */
+export const signInPage = (page: SignInPage): Page => ({
+  title: "Sign in",
+  script: passkeyScriptPath,
+  body: html`<div class="card"><h1>Sign in</h1>
+<p>${brand.productName} is one API in front of many model providers, with keys, budgets and usage for teams.</p>
+${page.info === undefined ? "" : notice("info", page.info)}${page.done === undefined ? "" : notice("good", page.done)}${
+    page.problem === undefined ? "" : notice("bad", page.problem)
+  }${formHtml({
+    action: "/sign-in",
+    fields: page.fields,
+    hidden: { return_to: page.returnTo },
+    button: "Sign in",
+    beside: html`<a href="/forgot-password">Forgot your password?</a>`,
+  })}${otherWays(page)}</div>
+<div class="card">${
+    page.signUpPath === undefined
+      ? html`<p>New accounts are by invitation. Ask the person who runs this service, or an organisation that uses it.</p>`
+      : html`<h2>No account yet?</h2>${linkButton({ href: page.signUpPath, label: "Create an account", plain: true })}`
+  }</div>`,
+});
