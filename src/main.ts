@@ -64,6 +64,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     proxies: configuration.proxies,
     extraCertificates: configuration.extraCertificates,
     webhookNetworks: configuration.webhooks.allowedNetworks,
+    hubImportNetworks: configuration.hub.importNetworks,
     payments: configuration.payments,
     referrals: configuration.referrals,
     generationDays: configuration.retention.generationsDays,

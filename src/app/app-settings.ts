@@ -43,6 +43,8 @@ export interface AppSettings extends CatalogSources {
   extraCertificates?: readonly string[];
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   webhookNetworks?: readonly string[];
+  /** Ranges of the operator's own networks that skills may be imported from. */
+  hubImportNetworks?: readonly string[];
   /** How long generation records are kept, in days. */
   generationDays: number;
   /** How much room generation records may take in the database. */

@@ -17,6 +17,7 @@ import { RouteHistory } from "../inference/catalog/route-history.ts";
 import { probeKeyThrough } from "../inference/probe-key.ts";
 import { smokePort } from "../inference/smoke-ask.ts";
 import { GenerationStore } from "../insights/generation-store.ts";
+import { openHub } from "../mcp/hub/open-hub.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
@@ -58,6 +59,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const dependencies: Dependencies = {
     ...account, documents, payments, inference,
     consent: openConsent({ ...account, database: storage.database.withTables(), clock }), operations, insights, clock, counters, keyProber,
+    hub: openHub({ database: storage.database.withTables(), kind: storage.kind, clock, importNetworks: settings.hubImportNetworks ?? [] }),
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
@@ -87,8 +89,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     async close() {
       await stopRounds();
       await Promise.all([stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
-      await account.referrals?.stop();
-      await keyProber.stop();
+      await Promise.all([account.referrals?.stop(), keyProber.stop()]);
       await Promise.all([documents.stop(), dependencies.mcp.close()]);
       await endInference(inference);
       await catalog.stop();

@@ -76,6 +76,11 @@ import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses.ts";
+import {
+  addHubItem, changeHub, createHub, deleteHub, deleteHubItem, exportHub, getHub, getHubItem, importHubSkill, listHubItems, listHubs,
+} from "./hub/hubs.ts";
+import { approvePrompt, changePrompt, listReviews, promptRoutes, publishPrompt, rejectPrompt } from "./hub/prompts.ts";
+import { changeSkill, exportSkill, publishSkill, skillRoutes } from "./hub/skills.ts";
 import { activityAnalytics, generationAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import { explainGeneration } from "./insights/explain-generation.ts";
 import { generationById, generationByQuery } from "./insights/generation.ts";
@@ -133,6 +138,9 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
   // Tools for agents
   mcp,
+  // Hub
+  publishPrompt, changePrompt, ...promptRoutes, publishSkill, changeSkill, exportSkill, ...skillRoutes,
+  createHub, listHubs, getHub, changeHub, deleteHub, addHubItem, listHubItems, getHubItem, deleteHubItem, importHubSkill, exportHub,
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,
@@ -142,7 +150,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Operators
   grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset,
   listAllWorkspaces, getWorkspace, changeAnyWorkspace, clearAllowlist, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
-  errorsOverview, northStar, listSmokeTests, runSmokeTests,
+  errorsOverview, northStar, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
   usageAnalytics, activityAnalytics, generationAnalytics,

@@ -27,8 +27,11 @@ function findingsInDocuments({ documents, paths }: SourceTree): Finding[] {
 /** A document as comments name it: without its folder. */
 const documentName = /\b[\w-]+\.md\b/g;
 
+/** Documents that a format of the field has, and not this repository. */
+const ofFormats = ["SKILL.md"];
+
 function findingsInComments({ files, paths }: SourceTree): Finding[] {
-  const known = new Set([...paths].map((path) => basename(path)));
+  const known = new Set([...[...paths].map((path) => basename(path)), ...ofFormats]);
   return files.filter(({ path }) => !path.startsWith("test/tidy/")).flatMap(({ path, lines }) => lines.flatMap((line, index) =>
     [...line.matchAll(documentName)].filter(([name]) => !known.has(name))
       .map(([name]): Finding => ({ path, line: index + 1, problem: `names ${name}, which is not there` }))));

@@ -69,6 +69,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
+    hub: { importNetworks: file.hub?.import_networks ?? [] },
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
     referrals: assembleReferrals(file.referrals),

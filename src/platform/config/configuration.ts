@@ -107,6 +107,8 @@ export interface Configuration<Provider> {
   readonly mail: ConfiguredMail | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
+  /** Ranges of the operator's own networks that skills may be imported from. */
+  readonly hub: { readonly importNetworks: readonly string[] };
   /** Card payments; off where there is no key for Stripe. */
   readonly payments: ConfiguredPayments;
   /** Credits for bringing somebody; absent where none are given. */

@@ -113,6 +113,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider,
   auth: authSchema,
   mail: mailSchema,
   webhooks: webhooksSchema,
+  hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
   payments: paymentsSchema,
   referrals: referralsSchema,
 }).partial();

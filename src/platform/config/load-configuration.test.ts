@@ -61,6 +61,7 @@ describe("what stands where nothing is said", () => {
       extraCertificates: [],
       mail: undefined,
       webhooks: { allowedNetworks: [] },
+      hub: { importNetworks: [] },
       payments: {
         stripe: { secretKey: undefined, webhookSecret: undefined, apiBase: undefined }, currency: "usd",
         fee: { basisPoints: 500, fixedCents: 50 }, creditCentsMin: 500, creditCentsMax: 500_000, seller: undefined,

@@ -3,6 +3,7 @@ import { randomBytes, randomFillSync } from "node:crypto";
 /** Prefixes of record ids, so that an id in a log explains itself. */
 export type IdPrefix =
   | "key" | "mgk" | "gen" | "resp" | "prs" | "byok" | "ws" | "org" | "usr" | "ses" | "acct" | "vrf"
+  | "hub" | "prm" | "skl" | "kbd" | "plg" | "cnv"
   | "psk" | "inv" | "txn" | "ipa" | "aud" | "msg" | "chatcmpl" | "hev" | "job" | "top" | "bud" | "alr" | "dlv" | "con";
 
 /** Random digits are drawn many at a time: a system call and a conversion for each id would cost more than the rest of it. */

@@ -20,11 +20,12 @@ import { uncollected } from "./2026-12-08-uncollected.ts";
 import { idempotentRequests } from "./2026-12-12-idempotent-requests.ts";
 import { auditChain } from "./2026-12-13-audit-chain.ts";
 import { backgroundRuns } from "./2026-12-13-background-runs.ts";
+import { hub } from "./2026-12-15-hub.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
 export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
-  referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns,
+  referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
 ];

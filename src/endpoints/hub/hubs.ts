@@ -1,0 +1,260 @@
+import { z } from "zod";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { assertMayChange, entryKinds, type Entry } from "../../mcp/hub/entry.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { entryObject, hubObject, hubSchema, itemSchema, skillSchema } from "./entry-object.ts";
+import {
+  bodyField, descriptionField, forHub, hubBodyBytesMax, hubCaller, lineField, listObject, listSchema, pageFields, pageParameters, readsHub,
+  slugField, tagsField, visibilityField, writesHub,
+} from "./hub-fields.ts";
+import { zipAnswer } from "./skills.ts";
+
+const slugOf = (context: RequestContext<unknown>): string => context.param("slug");
+
+const scopes = ["workspace", "public"] as const;
+const kindField = z.enum(entryKinds, `must be one of ${entryKinds.join(", ")}`);
+
+const listQuerySchema = z.object({ ...pageFields, scope: z.enum(scopes, "must be workspace or public").default("workspace") });
+
+/** Lists hubs. */
+export const listHubs = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "GET",
+  path: "/hubs",
+  access: readsHub,
+  summary: "List hubs.",
+  description: "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
+  query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
+  response: listSchema(hubSchema),
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { scope, ...query } = checkBody(listQuerySchema, Object.fromEntries(context.query));
+    const page = await hub.hubs.list(caller, { ...query, scope: scope === "workspace" ? "own" : scope });
+    return context.json(listObject(page, (each) => hubObject(each, caller)));
+  },
+});
+
+const newHubSchema = z.strictObject({
+  name: lineField(200), slug: slugField.optional().describe("Made from the name unless it is named."),
+  description: descriptionField.nullish(), visibility: visibilityField.default("workspace").optional(),
+});
+
+/** Creates a hub. */
+export const createHub = defineEndpoint<Dependencies, z.infer<typeof newHubSchema>>({
+  ...forHub,
+  method: "POST",
+  path: "/hubs",
+  access: writesHub,
+  idempotent: true,
+  bodyBytesMax: hubBodyBytesMax,
+  summary: "Create a hub.",
+  description: "A collection of skills, prompts, knowledge documents and plugins. Slugs are unique in a workspace, and among public hubs.",
+  body: newHubSchema,
+  response: hubSchema,
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { name, slug, description, visibility = "workspace" } = context.body;
+    const created = await hub.hubs.create(caller, { name, slug, description: description ?? null, visibility });
+    context.changed = created.id;
+    return context.json(hubObject(created, caller));
+  },
+});
+
+/** Items that a hub is shown with, and characters of all their bodies together. */
+const shownItemsMax = 100;
+const shownCharactersMax = 256 * 1024;
+
+/** Bodies of the items from the first one on, as long as there is room for them. */
+function withBodies(entries: readonly Entry[], show: (entry: Entry) => object): object[] {
+  let room = shownCharactersMax;
+  return entries.map((entry) => {
+    room -= entry.body.length;
+    return { ...show(entry), body: room >= 0 ? entry.body : null };
+  });
+}
+
+/** Shows a hub with its newest items. */
+export const getHub = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "GET",
+  path: "/hubs/:slug",
+  access: readsHub,
+  summary: "Show a hub with its items.",
+  description: `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies `
+    + `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
+  response: hubSchema.extend({ items: z.array(itemSchema) }).meta({ id: "HubWithItems" }),
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const found = await hub.hubs.find(caller, slugOf(context));
+    const scope = found.workspaceId === caller.workspaceId ? "own" : "public";
+    const { data } = await hub.entries.list(caller, { scope, hubId: found.id, limit: shownItemsMax });
+    return context.json({ ...hubObject(found, caller), items: withBodies(data, (entry) => entryObject(entry, caller, { body: false })) });
+  },
+});
+
+const hubChangesSchema = z.strictObject({
+  name: lineField(200).optional(), slug: slugField.optional(), description: descriptionField.nullish(),
+  visibility: visibilityField.optional(),
+});
+
+/** Changes a hub. */
+export const changeHub = defineEndpoint<Dependencies, z.infer<typeof hubChangesSchema>>({
+  ...forHub,
+  method: "PATCH",
+  path: "/hubs/:slug",
+  access: writesHub,
+  bodyBytesMax: hubBodyBytesMax,
+  summary: "Change a hub.",
+  description: "Its items have its visibility; prompts of a hub that becomes public wait for approval.",
+  body: hubChangesSchema,
+  response: hubSchema,
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { name, slug, description, visibility } = context.body;
+    const changed = await hub.hubs.change(caller, slugOf(context), {
+      ...(name === undefined ? {} : { name }), ...(slug === undefined ? {} : { slug }),
+      ...(description === undefined ? {} : { description }), ...(visibility === undefined ? {} : { visibility }),
+    });
+    return context.json(hubObject(changed, caller));
+  },
+});
+
+/** Deletes a hub with its items. */
+export const deleteHub = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "DELETE",
+  path: "/hubs/:slug",
+  access: writesHub,
+  summary: "Delete a hub with its items.",
+  response: z.object({ deleted: z.literal(true), id: z.string(), slug: z.string() }),
+  async handle(context, { hub }) {
+    const { id, slug } = await hub.hubs.remove(hubCaller(context), slugOf(context));
+    return context.json({ deleted: true, id, slug });
+  },
+});
+
+const itemsQuerySchema = z.object({ ...pageFields, kind: kindField.optional() });
+
+/** Lists the items of a hub. */
+export const listHubItems = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "GET",
+  path: "/hubs/:slug/items",
+  access: readsHub,
+  summary: "List the items of a hub.",
+  description: "Newest first, without their bodies.",
+  query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
+  response: listSchema(itemSchema),
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const query = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
+    const found = await hub.hubs.find(caller, slugOf(context));
+    const scope = found.workspaceId === caller.workspaceId ? "own" : "public";
+    const page = await hub.entries.list(caller, { ...query, scope, hubId: found.id });
+    return context.json(listObject(page, (entry) => entryObject(entry, caller, { body: false })));
+  },
+});
+
+const newItemSchema = z.strictObject({
+  body: bodyField, kind: kindField.default("kb").optional(), name: lineField(200).optional(), slug: slugField.optional(),
+  tags: tagsField.optional(),
+});
+
+/** Adds an item to a hub. */
+export const addHubItem = defineEndpoint<Dependencies, z.infer<typeof newItemSchema>>({
+  ...forHub,
+  method: "POST",
+  path: "/hubs/:slug/items",
+  access: writesHub,
+  idempotent: true,
+  bodyBytesMax: hubBodyBytesMax,
+  summary: "Add an item to a hub.",
+  description: "kind is kb, a knowledge document, unless it is skill, prompt or plugin. Without a name it has that of its front matter or "
+    + "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
+  body: newItemSchema,
+  response: itemSchema,
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { kind = "kb", ...document } = context.body;
+    const entry = await hub.add(caller, { kind, hub: slugOf(context), ...document });
+    context.changed = entry.id;
+    return context.json(entryObject(entry, caller));
+  },
+});
+
+/** Shows an item of a hub. */
+export const getHubItem = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "GET",
+  path: "/hubs/:slug/items/:item",
+  access: readsHub,
+  summary: "Show an item of a hub, by its slug or id.",
+  response: itemSchema,
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { entry } = await hub.hubs.findItem(caller, { slug: slugOf(context), item: context.param("item") });
+    return context.json(entryObject(entry, caller));
+  },
+});
+
+/** Deletes an item of a hub. */
+export const deleteHubItem = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "DELETE",
+  path: "/hubs/:slug/items/:item",
+  access: writesHub,
+  summary: "Delete an item of a hub.",
+  description: "Its author may, that of the hub, and admins of the workspace.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const found = await hub.hubs.findItem(caller, { slug: slugOf(context), item: context.param("item") });
+    if (!hub.hubs.mayChangeItem(caller, found)) assertMayChange(caller, found.entry);
+    await hub.entries.store.remove([found.entry.id]);
+    return context.json({ deleted: true, id: found.entry.id });
+  },
+});
+
+const importSchema = z.strictObject({
+  source_ref: lineField(2_000).describe(
+    "The https URL of a SKILL.md, of a public repository or a folder in one, or <hub>/<item> of a hub of this service.",
+  ),
+});
+
+/** Imports a skill into a hub. */
+export const importHubSkill = defineEndpoint<Dependencies, z.infer<typeof importSchema>>({
+  ...forHub,
+  method: "POST",
+  path: "/hubs/:slug/import",
+  access: writesHub,
+  idempotent: true,
+  bodyBytesMax: hubBodyBytesMax,
+  summary: "Import a skill into a hub.",
+  description: "The document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes.",
+  body: importSchema,
+  response: skillSchema,
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const entry = await hub.importSkill(caller, { hub: slugOf(context), sourceRef: context.body.source_ref });
+    context.changed = entry.id;
+    return context.json(entryObject(entry, caller));
+  },
+});
+
+/** Gives a hub as a zip archive. */
+export const exportHub = defineEndpoint<Dependencies>({
+  ...forHub,
+  method: "GET",
+  path: "/hubs/:slug/export",
+  access: readsHub,
+  summary: "Export a hub as a zip archive.",
+  description: "Folders for skills, prompts, knowledge and plugins.",
+  otherResponseTypes: ["application/zip"],
+  async handle(context, { hub }) {
+    const caller = hubCaller(context);
+    const { slug } = await hub.hubs.find(caller, slugOf(context));
+    return zipAnswer(context, { bytes: await hub.exportHub(caller, slugOf(context)), name: slug });
+  },
+});

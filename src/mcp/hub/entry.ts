@@ -1,0 +1,129 @@
+import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+
+/** What a hub holds. Prompts and skills exist outside of hubs, too. */
+export const entryKinds = ["prompt", "skill", "kb", "plugin"] as const;
+export type EntryKind = (typeof entryKinds)[number];
+
+/** Who sees a record: its person, its workspace, or everyone. */
+export const visibilities = ["private", "workspace", "public"] as const;
+export type Visibility = (typeof visibilities)[number];
+
+/** Where the review of a public prompt is; null for what is not reviewed. */
+export const reviewStatuses = ["pending_review", "approved", "rejected"] as const;
+export type ReviewStatus = (typeof reviewStatuses)[number];
+
+/** What one version of an entry says. */
+export interface EntryContent {
+  title: string;
+  description: string | null;
+  category: string | null;
+  tags: readonly string[];
+  platforms: readonly string[];
+  recommendedAgents: readonly string[];
+  recommendedModel: string | null;
+  body: string;
+}
+
+/** A prompt, skill, knowledge document or plugin, in the version that its reader sees. Times in milliseconds. */
+export interface Entry extends EntryContent {
+  /** `prm_`, `skl_`, `kbd_` or `plg_` id. */
+  id: string;
+  kind: EntryKind;
+  workspaceId: string;
+  personId: string;
+  hubId: string | null;
+  /** Slug of the hub that holds it. */
+  hubSlug: string | null;
+  slug: string | null;
+  visibility: Visibility;
+  status: ReviewStatus | null;
+  /** The version that this is. */
+  version: number;
+  /** The version that other workspaces see; null where they see none. */
+  publicVersion: number | null;
+  stars: number;
+  forks: number;
+  /** Whether the reader has starred it. */
+  starred: boolean;
+  forkedFrom: string | null;
+  /** Where it was imported from. */
+  sourceRef: string | null;
+  reviewNote: string | null;
+  reviewedBy: string | null;
+  reviewedAtMs: number | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+/** A collection of entries. */
+export interface Hub {
+  /** `hub_` id. */
+  id: string;
+  workspaceId: string;
+  personId: string;
+  slug: string;
+  name: string;
+  description: string | null;
+  visibility: Visibility;
+  /** Entries that its reader sees. */
+  itemCount: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+/** Who reads and writes here, and for whom. */
+export interface HubCaller {
+  workspaceId: string;
+  /** The person, or the management key where it was made by no person. */
+  personId: string;
+  /** Whether the records of the workspace's other people may be changed, too. */
+  administers: boolean;
+}
+
+/** The hub caller that an administering caller is. A management key acts for the person who made it, an app for the one who granted. */
+export function hubCallerOf(caller: AccountCaller): HubCaller {
+  const personId = caller.kind === "management-key" ? caller.key.creatorUserId ?? caller.key.id : creatorIdOf(caller);
+  const administers = caller.kind === "management-key" || (caller.kind === "session" && caller.role !== "member");
+  return { workspaceId: caller.workspace.id, personId, administers };
+}
+
+type Owned = { workspaceId: string; personId: string; visibility: Visibility };
+
+/** Whether a record may be changed: by its person, and unless it is private by whoever administers its workspace. */
+export const mayChange = (caller: HubCaller, { workspaceId, personId, visibility }: Owned): boolean =>
+  workspaceId === caller.workspaceId && (personId === caller.personId || (caller.administers && visibility !== "private"));
+
+/** Throws `forbidden` for a record that the caller sees and may not change. */
+export function assertMayChange(caller: HubCaller, owned: Owned): void {
+  if (mayChange(caller, owned)) return;
+  const who = owned.workspaceId === caller.workspaceId ? "its author, or an admin of the workspace" : "the workspace that it belongs to";
+  throw new GatewayError("forbidden", `Only ${who} may change this. Fork it to have a copy of your own.`);
+}
+
+/** A slug out of a name: lower-case letters, digits and single dashes; empty where the name has none of them. */
+export const slugFrom = (name: string): string =>
+  name.normalize("NFKD").toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 64).replace(/^-+|-+$/g, "");
+
+/** A page of a list, newest first. */
+export interface Page<Item> {
+  data: Item[];
+  nextCursor: string | null;
+}
+
+/** The place after a record in a list that is ordered by a time and an id. */
+export const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string => `${atMs.toString(36)}.${id}`;
+
+/** The place that a cursor names. Throws `bad_request`. */
+export function readCursor(cursor: string): { atMs: number; id: string } {
+  const [, time, id] = /^([0-9a-z]{1,9})\.([a-z]{3}_[0-9a-f]{32})$/.exec(cursor) ?? [];
+  if (time !== undefined && id !== undefined) return { atMs: Number.parseInt(time, 36), id };
+  throw new GatewayError("bad_request", "cursor: must be next_cursor of the page before.", { param: "cursor" });
+}
+
+/** A page out of what was found, where one more than wanted was asked for. */
+export function pageOf<Item>(found: readonly Item[], limit: number, placeOf: (item: Item) => { atMs: number; id: string }): Page<Item> {
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  return { data, nextCursor: found.length > limit && last !== undefined ? cursorAfter(placeOf(last)) : null };
+}

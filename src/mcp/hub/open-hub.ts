@@ -1,0 +1,148 @@
+import type { Kysely } from "kysely";
+import type { AddressGuard } from "../../account/notify/public-address.ts";
+import { parseRange } from "../../account/security/address-range.ts";
+import type { Clock } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { StorageKind } from "../../platform/storage/storage-kind.ts";
+import { Entries } from "./entries.ts";
+import type { Entry, EntryContent, EntryKind, HubCaller, Visibility } from "./entry.ts";
+import { EntryStore, type HubTables } from "./entry-store.ts";
+import { Hubs } from "./hubs.ts";
+import { SearchIndex } from "./search-index.ts";
+import { frontMatterMembers, readSkill, titleIn, zipOf } from "./skill-document.ts";
+import { DocumentFetcher } from "./skill-import.ts";
+
+/** Characters of a body. */
+export const bodyCharactersMax = 100_000;
+const titleCharactersMax = 200;
+const descriptionCharactersMax = 2_000;
+
+/** Control characters, ends of lines and marks that turn the direction of a text: what a line that is shown to people must not hold. */
+export const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** A document that is to be kept. */
+export interface NewDocument {
+  kind: EntryKind;
+  body: string;
+  name?: string | undefined;
+  slug?: string | undefined;
+  tags?: readonly string[] | undefined;
+  /** Slug of the hub that gets it. */
+  hub?: string | undefined;
+  /** Of a document outside of hubs; those of a hub have its visibility. */
+  visibility?: Visibility | undefined;
+  sourceRef?: string | undefined;
+}
+
+/** What the hub is built from. */
+export interface HubOptions {
+  database: Kysely<HubTables>;
+  kind: StorageKind;
+  clock: Clock;
+  /** Ranges of the operator's own networks that skills may be imported from. */
+  importNetworks: readonly string[];
+  resolve?: AddressGuard["resolve"];
+}
+
+const wrongBody = (problem: string): GatewayError => new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
+
+/** A text as one line of so many characters, out of a document that anyone may have written. */
+const lineOf = (text: string, charactersMax: number): string =>
+  Array.from(text.replace(unprintable, " ")).slice(0, charactersMax).join("").toWellFormed().trim();
+
+function assertKept(body: string): void {
+  if (body.length > bodyCharactersMax) throw wrongBody(`must have at most ${bodyCharactersMax} characters.`);
+  if (body.includes("\0")) throw wrongBody("must not hold a zero byte.");
+  if (!body.isWellFormed()) throw wrongBody("must not hold half a character.");
+}
+
+/** What a document says of itself, with the name and the tags that it is given. */
+async function contentOf({ kind, body, name, tags = [] }: NewDocument): Promise<EntryContent> {
+  assertKept(body);
+  const rest = { category: null, tags, platforms: [], recommendedAgents: [], recommendedModel: null, body };
+  if (kind === "skill") {
+    const head = await readSkill(body);
+    return { ...rest, title: name ?? head.name, description: lineOf(head.description, descriptionCharactersMax) };
+  }
+  const { description } = await frontMatterMembers(body);
+  const title = name ?? lineOf(await titleIn(body) ?? "", titleCharactersMax);
+  return {
+    ...rest, title: title === "" ? "Untitled" : title,
+    description: typeof description === "string" ? lineOf(description, descriptionCharactersMax) : null,
+  };
+}
+
+/** Prompts, skills and hubs, and what reads and writes them. */
+export class HubLibrary {
+  readonly entries: Entries;
+  readonly hubs: Hubs;
+  private readonly fetcher: DocumentFetcher;
+
+  constructor(parts: { entries: Entries; hubs: Hubs; fetcher: DocumentFetcher }) {
+    this.entries = parts.entries;
+    this.hubs = parts.hubs;
+    this.fetcher = parts.fetcher;
+  }
+
+  /** Keeps a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`, `duplicate_slug` and `conflict`. */
+  async add(caller: HubCaller, document: NewDocument): Promise<Entry> {
+    const hub = document.hub === undefined ? undefined : await this.hubs.findToAddTo(caller, document.hub);
+    if (hub !== undefined && document.visibility !== undefined && document.visibility !== hub.visibility) {
+      throw new GatewayError("bad_request", "visibility: is that of the hub. Leave it out.", { param: "visibility" });
+    }
+    const content = await contentOf(document);
+    const visibility = hub?.visibility ?? document.visibility ?? "workspace";
+    const { kind, slug, sourceRef } = document;
+    return this.entries.create(caller, { kind, content, visibility, slug, hub, sourceRef });
+  }
+
+  /** What a document says once parts of it are changed; a new body is read again. */
+  async changedContent(
+    { kind, title, tags, body: bodyNow }: Entry,
+    { body, name, tags: tagsWanted }: { body?: string | undefined } & Pick<NewDocument, "name" | "tags">,
+  ): Promise<Partial<EntryContent>> {
+    const given = { ...(name === undefined ? {} : { title: name }), ...(tagsWanted === undefined ? {} : { tags: tagsWanted }) };
+    if (body === undefined || body === bodyNow) return given;
+    const read = await contentOf({ kind, body, tags: tagsWanted ?? tags, name: kind === "skill" ? name : name ?? title });
+    return { title: read.title, description: read.description, tags: read.tags, body };
+  }
+
+  /** Copies a skill into a hub, from an address on the web or from a hub of this service. Throws as `add` does. */
+  async importSkill(caller: HubCaller, { hub, sourceRef }: { hub: string; sourceRef: string }): Promise<Entry> {
+    await this.hubs.findToAddTo(caller, hub);
+    const [, slug, item] = /^\/?(?:hubs\/)?([\w-]{1,100})\/(?:items\/)?([\w-]{1,100})$/.exec(sourceRef) ?? [];
+    const body = slug === undefined || item === undefined
+      ? await this.fetcher.fetch(sourceRef) : (await this.hubs.findItem(caller, { slug, item })).entry.body;
+    return this.add(caller, { kind: "skill", hub, body, sourceRef });
+  }
+
+  /** A zip archive of a skill: its folder with `SKILL.md`, as agents take it. */
+  exportSkill({ slug, body }: Entry): Promise<Uint8Array<ArrayBuffer>> {
+    return zipOf([{ path: `${slug ?? "skill"}/SKILL.md`, text: body }]);
+  }
+
+  /** A zip archive of a hub: a folder for each kind, and one for each skill in it. Throws `not_found`. */
+  async exportHub(caller: HubCaller, slug: string): Promise<Uint8Array<ArrayBuffer>> {
+    const hub = await this.hubs.find(caller, slug);
+    const scope = hub.workspaceId === caller.workspaceId ? "own" : "public";
+    const { data } = await this.entries.list(caller, { scope, hubId: hub.id, limit: exportedMax });
+    return zipOf(data.map(({ kind, slug: name, body }) => ({
+      path: kind === "skill" ? `${hub.slug}/skills/${name}/SKILL.md` : `${hub.slug}/${kind === "kb" ? "knowledge" : `${kind}s`}/${name}.md`,
+      text: body,
+    })));
+  }
+}
+
+/** Items of a hub that an archive has, the newest ones; as many as a hub may hold. */
+const exportedMax = 1_000;
+
+/** Builds the hub. */
+export function openHub({ database, kind, clock, importNetworks, resolve }: HubOptions): HubLibrary {
+  const index = new SearchIndex(kind);
+  const store = new EntryStore(database, index);
+  const allowed = importNetworks.flatMap((range) => parseRange(range) ?? []);
+  return new HubLibrary({
+    entries: new Entries({ store, clock }), hubs: new Hubs({ store, index, clock }),
+    fetcher: new DocumentFetcher({ allowed, ...(resolve === undefined ? {} : { resolve }) }),
+  });
+}

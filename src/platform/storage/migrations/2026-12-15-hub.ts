@@ -1,0 +1,76 @@
+import { type Kysely, sql } from "kysely";
+import { createTable, type TableDefinition } from "../create-table.ts";
+import type { Migration } from "../migrate.ts";
+import type { StorageKind } from "../storage-kind.ts";
+
+const text = "text not null";
+const count = "integer not null";
+
+const tables: readonly TableDefinition[] = [
+  {
+    name: "hubs",
+    columns: {
+      id: "text not null primary key", workspace_id: text, person_id: text, slug: text, name: text, description: "text", visibility: text,
+      created_at_ms: count, updated_at_ms: count,
+    },
+    constraints: ["unique (workspace_id, slug)"],
+  },
+  {
+    name: "hub_entries",
+    columns: {
+      id: "text not null primary key", kind: text, workspace_id: text, person_id: text, hub_id: "text", slug: "text", visibility: text,
+      status: "text", version: count, public_version: "integer", stars: count, forks: count, forked_from: "text", source_ref: "text",
+      review_note: "text", reviewed_by: "text", reviewed_at_ms: "integer", created_at_ms: count, updated_at_ms: count,
+    },
+  },
+  {
+    name: "hub_versions",
+    columns: {
+      entry_id: text, version: count, person_id: text, created_at_ms: count, title: text, description: "text", category: "text",
+      tags: text, details: text, body: text,
+    },
+    constraints: ["primary key (entry_id, version)"],
+  },
+  {
+    name: "hub_stars",
+    clustered: true,
+    columns: { person_id: text, workspace_id: text, entry_id: text, created_at_ms: count },
+    constraints: ["primary key (person_id, workspace_id, entry_id)"],
+  },
+];
+
+const indexes: readonly string[] = [
+  "create unique index hubs_by_public_slug on hubs (slug) where visibility = 'public'",
+  "create index hub_entries_by_workspace on hub_entries (workspace_id, kind, created_at_ms)",
+  "create index hub_entries_by_hub on hub_entries (hub_id, created_at_ms) where hub_id is not null",
+  "create index hub_entries_public on hub_entries (kind, created_at_ms) where visibility = 'public'",
+  "create index hub_entries_by_status on hub_entries (status, created_at_ms) where status is not null",
+  "create unique index hub_entries_by_slug on hub_entries (hub_id, slug) where hub_id is not null",
+  "create unique index hub_skills_by_slug on hub_entries (workspace_id, slug) where hub_id is null and slug is not null",
+  "create index hub_stars_by_entry on hub_stars (entry_id)",
+];
+
+/** Words of texts: FTS5 on SQLite, tsvector on Postgres. Both get words that the gateway has split, so that both find the same. */
+async function createSearch(database: Kysely<unknown>, kind: StorageKind): Promise<void> {
+  await createTable(database, kind, {
+    name: "search_texts",
+    columns: { ...(kind === "sqlite" ? { row_id: "integer primary key" } : {}), owner_id: text, audience: text },
+    constraints: ["unique (owner_id, audience)"],
+  });
+  if (kind === "sqlite") {
+    await sql`create virtual table search_words using fts5(words, content='', contentless_delete=1, tokenize='ascii')`.execute(database);
+    return;
+  }
+  await sql`alter table search_texts add column words tsvector not null`.execute(database);
+  await sql`create index search_texts_by_words on search_texts using gin (words)`.execute(database);
+}
+
+/** Prompts, skills, knowledge documents and plugins with their versions and stars, and the hubs that hold them. Lists are JSON. */
+export const hub: Migration = {
+  name: "2026-12-15-hub",
+  async up(database, kind) {
+    for (const table of tables) await createTable(database, kind, table);
+    for (const index of indexes) await sql.raw(index).execute(database);
+    await createSearch(database, kind);
+  },
+};
