@@ -70,7 +70,9 @@ function testParameters(given) {
   return ["test", ...timeout, ...paths, ...given];
 }
 
-const types = await run("tsc", ["--noEmit", "-p", root]);
+const [types = { code: 1 }] = [
+  await run("tsc", ["--noEmit", "-p", root]), await run("tsc", ["--noEmit", "-p", join(root, "dashboard")]),
+].toSorted((one, other) => Number(other.code) - Number(one.code));
 const tests = await run("bun", testParameters(process.argv.slice(2)));
 
 const summary = tests.end.replaceAll(/\u001b\[[0-9;]*m/g, "");

@@ -73,10 +73,16 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
     ocrModel: configuration.ocr.model,
+    dashboard: configuration.dashboard ? dashboardPlace : undefined,
     metricsElsewhere: configuration.metricsPort !== undefined,
     publicUrl,
   };
 }
+
+/** The built dashboard, and what builds it from a checkout; a release carries the folder alone. */
+const dashboardPlace = {
+  folder: resolve(import.meta.dirname, "../dashboard/dist"), buildScript: resolve(import.meta.dirname, "../scripts/build-dashboard.ts"),
+};
 
 const readConfiguration = (): Promise<Settings> => loadConfiguration({
   environment: process.env, workingDirectory: process.cwd(),

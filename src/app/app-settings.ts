@@ -6,12 +6,15 @@ import type { PeopleSettings } from "../account/people/open-people.ts";
 import type { ReferralSettings } from "../account/referrals/referral-settings.ts";
 import type { TrustedProxies } from "../http/client-address.ts";
 import type { DisconnectPolicy } from "../inference/dependencies.ts";
+import type { DashboardOptions } from "./dashboard-files.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { ProxySettings } from "../platform/lib/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {
+  /** Where the dashboard is; absent where none is served. */
+  dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
   durability: Durability;

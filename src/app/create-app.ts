@@ -18,6 +18,7 @@ import { probeKeyThrough } from "../inference/probe-key.ts";
 import { smokePort } from "../inference/smoke-ask.ts";
 import { GenerationStore } from "../insights/generation-store.ts";
 import { openHub } from "../mcp/hub/open-hub.ts";
+import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
@@ -57,7 +58,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
   const dependencies: Dependencies = {
-    ...account, documents, payments, inference,
+    ...account, documents, payments, inference, dashboard: openDashboard(settings.dashboard, tools.logger),
     consent: openConsent({ ...account, database: storage.database.withTables(), clock }), operations, insights, clock, counters, keyProber,
     hub: openHub({ database: storage.database.withTables(), kind: storage.kind, clock, importNetworks: settings.hubImportNetworks ?? [] }),
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,

@@ -38,6 +38,24 @@ import type { GenerationStore } from "../insights/generation-store.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 
+/** A file of the dashboard, in memory. */
+export interface DashboardFile {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** The same compressed with gzip; undefined where it was not compressed. */
+  gzipped: Uint8Array<ArrayBuffer> | undefined;
+  type: string;
+}
+
+/** What the pages of the dashboard are served from. */
+export interface Dashboard {
+  /** Whether the dashboard is served at all. */
+  readonly isOn: boolean;
+  /** The one HTML page; undefined while the dashboard is being built. */
+  index(): string | undefined;
+  /** A file such as `assets/main-1a2b.js`; undefined where there is none. */
+  file(name: string): DashboardFile | undefined;
+}
+
 /** What operational endpoints tell about the process. */
 export interface Operations {
   /** Names of what is not ready yet; empty when requests can be served. */
@@ -90,6 +108,8 @@ export interface Dependencies {
   consent: Consent;
   mcp: McpService;
   hub: HubLibrary;
+  /** The built dashboard. */
+  dashboard: Dashboard;
   /** Undefined where no credits are given for bringing somebody. */
   referrals: Referrals | undefined;
   /** Undefined where no key for Stripe is configured. */

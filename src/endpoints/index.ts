@@ -97,6 +97,7 @@ import {
 import {
   passkeyScriptFile, secondFactorPage, signInPage, signOutPage, submitProviderSignIn, submitSecondFactor, submitSignIn, submitSignOut,
 } from "./pages/sign-in.ts";
+import { dashboardAsset, dashboardFont, dashboardPages } from "./pages/dashboard.ts";
 import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
 
@@ -114,6 +115,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   startPage, favicon, passkeyScriptFile, signInPage, submitSignIn, secondFactorPage, submitSecondFactor, submitProviderSignIn,
   signOutPage, submitSignOut, claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
   forgotPasswordPage, submitForgotPassword, resetPasswordPage, submitPasswordReset, verifyEmailPage, submitVerification, signInFailedPage,
+  ...dashboardPages, dashboardAsset, dashboardFont,
   devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
   // People
   signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,

@@ -13,6 +13,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/planning.ts": "npm run bench:planning",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
+  "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
   "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",

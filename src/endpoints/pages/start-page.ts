@@ -6,6 +6,7 @@ import { linkButton } from "../../pages/message-page.ts";
 import { passkeyButton, passkeyScriptPath } from "../../pages/passkey-script.ts";
 import type { Html, Page } from "../../pages/page.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { dashboardResponse } from "./dashboard.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 import { personOf, redirect } from "./signed-in.ts";
 
@@ -65,7 +66,7 @@ const startOf = (person: SessionCaller, steps: readonly Step[]): Page => ({
 ${passkeyButton({ way: "add", label: "Add a passkey", returnTo: "/" })}</div>`,
 });
 
-/** Shows the next steps to those who are signed in; others sign in first. */
+/** Shows the dashboard, or where it is off the next steps, to people who signed in; others sign in first. */
 export const startPage = defineEndpoint<Dependencies>({
   ...pageRoute,
   method: "GET",
@@ -74,6 +75,7 @@ export const startPage = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
+    if (deps.dashboard.isOn) return dashboardResponse(context, deps);
     return pageResponse(context, startOf(person, stepsOf(person, deps.publicUrl(), deps.exampleModel())));
   },
 });

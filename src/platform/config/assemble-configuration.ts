@@ -62,6 +62,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       fiveHour: five_hour, ...(per_minute === undefined ? {} : { perMinute: per_minute }),
       ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
+    dashboard: file.dashboard ?? true,
     auth: {
       signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free",
       breachedPasswordsUrl: file.auth?.breached_passwords_url, oidc: (file.auth?.oidc ?? []).map(oidcProvider),

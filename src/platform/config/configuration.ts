@@ -77,6 +77,8 @@ export interface Configuration<Provider> {
   readonly previousSecretsKey: string | undefined;
   /** Port of `/metrics` when it has its own. */
   readonly metricsPort: number | undefined;
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean;
   /** How people sign in and up. */
   readonly auth: {
     /** Who may make an account once the owner's is claimed: nobody, whoever was invited, or anybody. */

@@ -116,6 +116,7 @@ export const createFileSchema = <Provider extends z.ZodType>(provider: Provider,
   hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
   payments: paymentsSchema,
   referrals: referralsSchema,
+  dashboard: z.preprocess(booleanFromText, z.boolean()),
 }).partial();
 
 /** What a valid file holds. */

@@ -56,6 +56,7 @@ describe("what stands where nothing is said", () => {
       ocr: { model: undefined },
       routers: {},
       plans: {},
+      dashboard: true,
       auth: { signUp: "invitation", plan: "free", breachedPasswordsUrl: undefined, oidc: [] },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],

@@ -1,0 +1,75 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Skeleton } from "../ui/parts.tsx";
+import { OverviewPage } from "../features/overview/overview-page.tsx";
+import { Shell } from "./shell.tsx";
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => <p>There is no such page. Choose one from the navigation.</p>,
+});
+
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+const filterNames = ["model", "provider", "status", "key_id", "days", "id", "group", "q"] as const;
+
+/** What a page is narrowed to. */
+type Filters = Partial<Record<(typeof filterNames)[number], string | undefined>>;
+
+/** Filters live in the address, so that a link shows what its sender saw. */
+const filtersOf = (search: Record<string, unknown>): Filters =>
+  Object.fromEntries(filterNames.flatMap((name) => (text(search[name]) === undefined ? [] : [[name, text(search[name])]])));
+
+const overview = createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage });
+const playground = createRoute({
+  getParentRoute: () => root, path: "/playground", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/playground/playground-page.tsx"), "PlaygroundPage"),
+});
+const activity = createRoute({
+  getParentRoute: () => root, path: "/activity", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/activity/activity-page.tsx"), "ActivityPage"),
+});
+const usage = createRoute({
+  getParentRoute: () => root, path: "/usage", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/usage/usage-page.tsx"), "UsagePage"),
+});
+const models = createRoute({
+  getParentRoute: () => root, path: "/models", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/models/models-page.tsx"), "ModelsPage"),
+});
+const model = createRoute({
+  getParentRoute: () => root, path: "/models/$owner/$model",
+  component: lazyRouteComponent(() => import("../features/models/model-page.tsx"), "ModelPage"),
+});
+const keys = createRoute({
+  getParentRoute: () => root, path: "/keys",
+  component: lazyRouteComponent(() => import("../features/keys/keys-page.tsx"), "KeysPage"),
+});
+const connections = createRoute({
+  getParentRoute: () => root, path: "/connections",
+  component: lazyRouteComponent(() => import("../features/connections/connections-page.tsx"), "ConnectionsPage"),
+});
+const credits = createRoute({
+  getParentRoute: () => root, path: "/credits",
+  component: lazyRouteComponent(() => import("../features/credits/credits-page.tsx"), "CreditsPage"),
+});
+const members = createRoute({
+  getParentRoute: () => root, path: "/members",
+  component: lazyRouteComponent(() => import("../features/members/members-page.tsx"), "MembersPage"),
+});
+const account = createRoute({
+  getParentRoute: () => root, path: "/account",
+  component: lazyRouteComponent(() => import("../features/account/account-page.tsx"), "AccountPage"),
+});
+
+/** Every page of the dashboard on one screen. */
+export const router = createRouter({
+  routeTree: root.addChildren([overview, playground, activity, usage, models, model, keys, connections, credits, members, account]),
+  defaultPendingComponent: () => <Skeleton height={320} />,
+  defaultPreload: "intent",
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,114 @@
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import { Button, Select } from "../ui/parts.tsx";
+import { useEnterWorkspace, useSession, useWorkspaces } from "./session.ts";
+import style from "./shell.module.css";
+import { type Theme, chooseTheme, chosenTheme } from "./theme.ts";
+
+interface Entry {
+  to: string;
+  label: string;
+  scope?: string;
+  operator?: true;
+}
+
+const groups: readonly { title?: string; entries: readonly Entry[] }[] = [
+  { entries: [{ to: "/", label: "Overview" }, { to: "/playground", label: "Playground" }] },
+  { title: "Observe", entries: [
+    { to: "/activity", label: "Activity", scope: "read:analytics" }, { to: "/usage", label: "Usage", scope: "read:analytics" },
+  ] },
+  { title: "Build", entries: [
+    { to: "/models", label: "Models" }, { to: "/keys", label: "Keys", scope: "read:llm-keys" },
+    { to: "/connections", label: "Connected apps", scope: "read:connections" },
+  ] },
+  { title: "Organisation", entries: [
+    { to: "/credits", label: "Credits", scope: "read:credits" }, { to: "/members", label: "Members" }, { to: "/account", label: "Your account" },
+  ] },
+];
+
+const covers = (held: readonly string[], scope: string | undefined): boolean =>
+  scope === undefined || held.includes(scope) || held.includes(scope.replace(/^read:/, "write:"));
+
+function Navigation({ open }: { open: boolean }) {
+  const { data: session } = useSession();
+  const held = session?.scopes ?? [];
+  return (
+    <aside className={style.side} data-open={open}>
+      <Link to="/" className={style.brand}>
+        <svg viewBox="0 0 24 24" aria-hidden="true">
+          <path d="M5 3v18M19 3v4c0 5-14 5-14 10" fill="none" stroke="currentColor" strokeWidth="2.5" strokeLinecap="round" />
+        </svg>
+        Switchyard
+      </Link>
+      <nav aria-label="Pages">
+        {groups.map(({ title, entries }) => (
+          <div key={title ?? "top"}>
+            {title === undefined ? null : <div className={style.group}>{title}</div>}
+            {entries.filter(({ scope }) => covers(held, scope)).map(({ to, label }) => (
+              <Link key={to} to={to} className={style.link} activeOptions={{ exact: to === "/" }}>{label}</Link>
+            ))}
+          </div>
+        ))}
+      </nav>
+    </aside>
+  );
+}
+
+function WorkspaceSwitch() {
+  const { data: session } = useSession();
+  const { data: workspaces } = useWorkspaces();
+  const enter = useEnterWorkspace();
+  if (session === undefined || workspaces === undefined) return null;
+  return (
+    <div className={style.workspace}>
+      <Select label="Workspace" value={session.workspace.id} onChange={(id) => enter.mutate(id)}
+        options={workspaces.data.map(({ id, name }) => [id, name] as const)} />
+    </div>
+  );
+}
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState<Theme>(chosenTheme);
+  const next: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+  const turn = (): void => {
+    chooseTheme(next[theme]);
+    setTheme(next[theme]);
+  };
+  return <Button look="plain" onClick={turn} aria-label={`Theme: ${theme}. Change it.`}>{theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto"}</Button>;
+}
+
+/** The frame of every page: navigation, workspace, theme and who is signed in. */
+export function Shell() {
+  const [open, setOpen] = useState(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  useEffect(() => setOpen(false), [path]);
+  const { data: session } = useSession();
+  return (
+    <div className={style.shell}>
+      <a className={style.skip} href="#content">Skip to the content</a>
+      <Navigation open={open} />
+      <div>
+        <header className={style.top}>
+          <Button look="plain" className={style.menuButton} aria-expanded={open} onClick={() => setOpen(!open)}>Menu</Button>
+          <WorkspaceSwitch />
+          <span className={style.spacer} />
+          <ThemeSwitch />
+          <span className={style.person}>{session?.user.email}</span>
+          <a href="/sign-out">Sign out</a>
+        </header>
+        <main id="content" className={style.content}><Outlet /></main>
+      </div>
+    </div>
+  );
+}
+
+/** The head of a page: its name, and what can be done on it. */
+export function PageHead({ title, children }: { title: string; children?: ReactNode }) {
+  useEffect(() => {
+    document.title = `${title} - Switchyard`;
+  }, [title]);
+  return <div className={style.head}><h1>{title}</h1><div>{children}</div></div>;
+}
+
+/** Two columns on wide screens, one on phones. */
+export const Columns = ({ children }: { children: ReactNode }) => <div className={style.columns}>{children}</div>;

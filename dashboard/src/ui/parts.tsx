@@ -1,0 +1,127 @@
+import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from "react";
+import { useId, useState } from "react";
+import { ApiError } from "../lib/api.ts";
+import style from "./ui.module.css";
+
+const join = (...names: readonly (string | false | undefined)[]): string => names.filter(Boolean).join(" ");
+
+/** A button; what it does stands on it. */
+export function Button({ look, className, ...props }: ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "danger" }) {
+  return <button type="button" {...props} className={join(style.button, look && style[look], className)} />;
+}
+
+/** A surface with a title and what belongs to it. */
+export function Card({ title, actions, children, flush }: { title?: string; actions?: ReactNode; children: ReactNode; flush?: boolean }) {
+  return (
+    <section className={style.card} aria-label={title}>
+      {title === undefined ? null : <div className={style.cardHead}><h2>{title}</h2>{actions}</div>}
+      {flush ? children : <div className={style.cardBody}>{children}</div>}
+    </section>
+  );
+}
+
+/** Figures in a row, each with what it is compared with. */
+export function Stats({ children }: { children: ReactNode }) {
+  return <div className={style.stats}>{children}</div>;
+}
+
+export function Stat({ name, value, note }: { name: string; value: string; note?: ReactNode }) {
+  return (
+    <div className={style.stat}>
+      <div className={style.statName}>{name}</div>
+      <div className={style.statValue}>{value}</div>
+      <div className={style.statNote}>{note}</div>
+    </div>
+  );
+}
+
+/** A state, as a word and a colour. */
+export function Status({ kind, children }: { kind?: "good" | "warning" | "bad" | undefined; children: ReactNode }) {
+  return <span className={join(style.status, kind && style[kind])}>{children}</span>;
+}
+
+/** Says that there is nothing, why, and what to do. */
+export function Empty({ children, action }: { children: ReactNode; action?: ReactNode }) {
+  return <div className={style.empty}><p>{children}</p>{action}</div>;
+}
+
+/** Says what could not be read; the rest of the page lives on. */
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  const message = error instanceof Error ? error.message : String(error);
+  const traceId = error instanceof ApiError ? error.traceId : null;
+  return (
+    <div className={style.problem} role="alert">
+      <p>{message}</p>
+      {traceId === null ? null : <code>{traceId}</code>}
+      {retry === undefined ? null : <Button look="plain" onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** Keeps the room of what is being loaded, so that nothing jumps. */
+export function Skeleton({ height }: { height: number }) {
+  return <div className={style.skeleton} style={{ height }} role="status" aria-label="Loading" />;
+}
+
+/** What a query is: loading, failed or there. */
+export function Loaded<Data>({ query, height, children }: {
+  query: { data: Data | undefined; error: unknown; refetch: () => unknown };
+  height: number;
+  children: (data: Data) => ReactNode;
+}) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error !== null) return <Problem error={query.error} retry={() => void query.refetch()} />;
+  return <Skeleton height={height} />;
+}
+
+/** A field with its label and what to know about it. */
+export function Field({ label, hint, children }: { label: string; hint?: string; children: (id: string) => ReactNode }) {
+  const id = useId();
+  return (
+    <div className={style.field}>
+      <label htmlFor={id}>{label}</label>
+      {children(id)}
+      {hint === undefined ? null : <span className={style.hint}>{hint}</span>}
+    </div>
+  );
+}
+
+/** A line of text to type. */
+export function Input(props: InputHTMLAttributes<HTMLInputElement>) {
+  return <input {...props} className={style.input} />;
+}
+
+/** A choice of a few. */
+export function Select({ id, value, onChange, options, label }: {
+  id?: string; value: string; onChange: (value: string) => void; options: readonly (readonly [string, string])[]; label?: string;
+}) {
+  return (
+    <select id={id} aria-label={label} className={style.input} value={value} onChange={(event) => onChange(event.target.value)}>
+      {options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+    </select>
+  );
+}
+
+/** Text to copy, with a button that says when it was copied. */
+export function Code({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  };
+  return (
+    <pre className={style.code} tabIndex={0}>
+      <code>{text}</code>
+      <Button look="plain" className={style.copy} onClick={copy}>{copied ? "Copied" : label}</Button>
+    </pre>
+  );
+}
+
+/** Buttons beside each other. */
+export function Actions({ children }: { children: ReactNode }) {
+  return <div className={style.actions}>{children}</div>;
+}
+
+/** Facts as names and values. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
+  return <dl className={style.facts}>{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}

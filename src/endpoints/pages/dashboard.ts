@@ -1,0 +1,73 @@
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "./page-response.ts";
+
+const shared = {
+  base: "root", method: "GET", access: { open: true }, counting: "none", tag: "Pages", encodeError: encodeContractError,
+} as const;
+
+/** No inline script or style, and nothing of another origin. */
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+  + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+const indexHeaders = {
+  "content-type": "text/html; charset=utf-8", "content-security-policy": policy, "cache-control": "no-cache",
+  "referrer-policy": "same-origin", "x-content-type-options": "nosniff", "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+} as const;
+
+/** The dashboard's page; while it is built a page that loads itself again, and 404 where the dashboard is off. */
+export function dashboardResponse(context: RequestContext<unknown>, { dashboard }: Pick<Dependencies, "dashboard">): Response {
+  if (!dashboard.isOn) throw new GatewayError("not_found", "The dashboard is turned off here (dashboard: false).");
+  const index = dashboard.index();
+  if (index !== undefined) return new Response(index, { headers: { ...context.headers, ...indexHeaders } });
+  const waiting = pageResponse(context, messagePage({
+    title: "The dashboard is being built", sentences: ["This takes a second after the first start. The page loads itself again."],
+  }), { status: 503 });
+  waiting.headers.set("refresh", "1");
+  waiting.headers.set("retry-after", "1");
+  return waiting;
+}
+
+/** Paths at which the dashboard's own router takes over. `/` is the start page, which shows the dashboard to people who signed in. */
+const clientPaths = [
+  "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
+] as const;
+
+/** The pages of the dashboard. */
+export const dashboardPages = clientPaths.map((path) => defineEndpoint<Dependencies>({
+  ...shared, path, summary: `Show the dashboard at ${path}.`, otherResponseTypes: ["text/html"],
+  handle: (context, deps) => dashboardResponse(context, deps),
+}));
+
+const takesGzip = ({ request }: RequestContext<unknown>): boolean => /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+
+function fileResponse(context: RequestContext<unknown>, { dashboard }: Pick<Dependencies, "dashboard">, name: string): Response {
+  const file = dashboard.file(name);
+  if (file === undefined) throw new GatewayError("not_found", "There is no such file. Reload the page.");
+  const gzipped = takesGzip(context) ? file.gzipped : undefined;
+  // Names carry a hash of their content, but for the theme's script and the fonts, which change with releases.
+  const cached = /-[0-9a-z]{8}\.\w+$/.test(name) ? "public, max-age=31536000, immutable" : "public, max-age=3600";
+  return new Response(gzipped ?? file.bytes, {
+    headers: {
+      ...context.headers, "content-type": file.type, "cache-control": cached, vary: "accept-encoding", "x-content-type-options": "nosniff",
+      ...(gzipped === undefined ? {} : { "content-encoding": "gzip" }),
+    },
+  });
+}
+
+/** A script or style sheet of the dashboard. */
+export const dashboardAsset = defineEndpoint<Dependencies>({
+  ...shared, path: "/assets/:file", summary: "Show a script or style sheet of the dashboard.", otherResponseTypes: ["text/html"],
+  handle: (context, deps) => fileResponse(context, deps, `assets/${context.param("file")}`),
+});
+
+/** A font of the dashboard. */
+export const dashboardFont = defineEndpoint<Dependencies>({
+  ...shared, path: "/fonts/:file", summary: "Show a font of the dashboard.", otherResponseTypes: ["text/html"],
+  handle: (context, deps) => fileResponse(context, deps, `fonts/${context.param("file")}`),
+});

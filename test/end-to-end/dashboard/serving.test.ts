@@ -1,0 +1,71 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { startPeopled, type PeopledGateway } from "../api/people-browser.ts";
+
+const root = resolve(import.meta.dirname, "../../..");
+const folder = join(root, "dashboard", "dist");
+
+let people: PeopledGateway;
+beforeAll(async () => {
+  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], { encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
+  people = await startPeopled(undefined, { dashboard: { folder, buildScript: undefined } });
+}, 60_000);
+afterAll(() => people.stop());
+
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(people.gateway().origin + path, { headers });
+
+test("the page has a strict policy and names files that are there", async () => {
+  const response = await get("/keys");
+  const page = await response.text();
+  expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-cache"]);
+  const policy = response.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toContain("unsafe");
+  const named = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = ""]) => path);
+  expect(named.length).toBeGreaterThanOrEqual(3);
+  for (const path of named) expect([path, (await get(path)).status]).toEqual([path, 200]);
+});
+
+test("files are compressed, typed and kept by caches for as long as their name stands for their content", async () => {
+  const [, script = ""] = /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/keys")).text()) ?? [];
+  const response = await fetch(people.gateway().origin + script, { headers: { "accept-encoding": "gzip" }, decompress: false });
+  expect(response.headers.get("content-encoding")).toBe("gzip");
+  expect(response.headers.get("content-type")).toStartWith("text/javascript");
+  expect(response.headers.get("cache-control")).toContain("immutable");
+  const bytes = (await response.arrayBuffer()).byteLength;
+  // The budget of the first load.
+  expect(bytes).toBeLessThan(130_000);
+  expect((await get("/assets/theme.js")).headers.get("cache-control")).not.toContain("immutable");
+  expect((await get("/fonts/inter.woff2")).headers.get("content-type")).toBe("font/woff2");
+});
+
+test.each(["/assets/none.js", "/assets/..%2findex.html", "/fonts/none.woff2"])("%s is not there", async (path) => {
+  expect((await get(path)).status).toBe(404);
+});
+
+test("the start page is the dashboard for people who signed in, and others sign in first", async () => {
+  expect(await (await people.owner.ask("GET", "/")).text()).toContain('id="root"');
+  const stranger = await people.stranger().ask("GET", "/");
+  expect([stranger.status, stranger.headers.get("location")]).toEqual([303, "/sign-in"]);
+});
+
+test("a gateway without a dashboard has none of its pages", async () => {
+  const plain: TestGateway = await startGateway();
+  expect((await fetch(`${plain.origin}/keys`)).status).toBe(404);
+  await plain.stop();
+});
+
+test("while it is built the page says so and loads itself again", async () => {
+  const empty = mkdtempSync(join(tmpdir(), "switchyard-dashboard-"));
+  const plain: TestGateway = await startGateway({ dashboard: { folder: empty, buildScript: undefined } });
+  const response = await fetch(`${plain.origin}/keys`);
+  expect([response.status, response.headers.get("refresh")]).toEqual([503, "1"]);
+  await plain.stop();
+  rmSync(empty, { recursive: true });
+});
