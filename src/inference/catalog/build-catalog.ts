@@ -10,7 +10,7 @@ import { knownProvider } from "./known-provider.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { factPriceReader } from "./price-rows.ts";
 import { UnknownModels } from "./unknown-models.ts";
-import { vendorNames } from "./vendor-names.ts";
+import { familiesOf, vendorNames } from "./vendor-names.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
 
 /** What a catalog is built from. */
@@ -52,6 +52,7 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
     aliases: new Map([...aliases, ...vendorNames(models, aliases)]),
+    families: familiesOf(models.keys()),
     ...(options.unknownModelPricing && { unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }) }),
   };
 }

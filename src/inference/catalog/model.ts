@@ -129,6 +129,8 @@ export interface CatalogSnapshot {
   providers: ReadonlyMap<string, Provider>;
   /** Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids. */
   aliases?: ReadonlyMap<string, string>;
+  /** Ids by the first two words of their names, such as `claude opus`, the newest first. */
+  families?: ReadonlyMap<string, readonly string[]>;
   /** What ids stand for that the catalog does not know; absent where they are refused. */
   unknown?: { find(id: string): CatalogModel | undefined };
 }

@@ -79,3 +79,15 @@ export function* otherSpellings(id: string): Generator<string> {
     if (read !== undefined) yield* [read.wireName, read.catalogId];
   }
 }
+
+/** The first two words of a model's name, as in `claude opus` of `anthropic/claude-opus-4.1`. */
+export const familyOf = (id: string): string => id.slice(id.lastIndexOf("/") + 1).split(/[-._:]/, 2).join(" ");
+
+/** Ids by their family; the newest, which has the highest figures, first. */
+export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
+  const families = new Map<string, string[]>();
+  for (const id of ids) families.set(familyOf(id), [...families.get(familyOf(id)) ?? [], id]);
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  for (const family of families.values()) family.sort((left, right) => compare(right, left));
+  return families;
+}

@@ -1,5 +1,5 @@
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
-import { otherSpellings } from "../catalog/vendor-names.ts";
+import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
 import { routerId } from "../catalog/router-models.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { splitShortcuts } from "./split-shortcuts.ts";
@@ -78,8 +78,17 @@ const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefin
 
 function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
   const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;
-  const message = paid === undefined
-    ? `The model ${JSON.stringify(id)} is not in the catalog. GET /models lists what is.`
-    : `There is no free copy of ${paid.id}, and ${freeEnding} never goes to a model that costs something.`;
-  return new GatewayError("model_unavailable", message, { param: "model" });
+  if (paid !== undefined) {
+    const message = `There is no free copy of ${paid.id}, and ${freeEnding} never goes to a model that costs something.`;
+    return new GatewayError("model_unavailable", message, { param: "model" });
+  }
+  const message = `The model ${JSON.stringify(id)} is not in the catalog. GET /models lists what is.`;
+  const similar = (catalog.families?.get(familyOf(base.toLowerCase())) ?? []).slice(0, 3);
+  if (similar.length === 0) return new GatewayError("model_unavailable", message, { param: "model" });
+  // The id of a known family may be newer than the facts that the gateway was installed with.
+  const ways = "Operators read newer models with `npm run catalog:refresh`, or let the ids of known makers pass with "
+    + "`catalog.unknown_models: pass_through` in switchyard.yaml.";
+  return new GatewayError("model_unavailable", `${message} Similar ids: ${similar.join(", ")}. ${ways}`, {
+    param: "model", metadata: { similar_models: similar },
+  });
 }

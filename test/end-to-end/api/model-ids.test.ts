@@ -35,6 +35,21 @@ test.each([
   expect(lastModel()).toBe(wireName);
 });
 
+test.each(["/messages", "/chat/completions", "/responses"])("%s: an id newer than the catalog is 404 with the ways out", async (path) => {
+  const response = await gateways.refuse?.post(path, { ...chatRequest({ model: "claude-opus-5-5" }), input: "Hello", max_tokens: 50 });
+  const body: unknown = await response?.json();
+  expect(response?.status).toBe(404);
+  expect(at(body, "error.message")).toMatch(/claude-opus-5-5.*npm run catalog:refresh.*catalog\.unknown_models/);
+  expect(at(body, "error.metadata.similar_models")).toContainEqual(expect.stringMatching(/^anthropic\/claude-opus-/));
+  if (path === "/messages") expect(body).toMatchObject({ type: "error", error: { type: "not_found_error" } });
+});
+
+test("an id of no known maker has no hint for operators and no similar ids", async () => {
+  const error = await errorOf(await send("refuse", "/chat/completions", "nobody/nothing"));
+  expect(error.message).toEndWith("GET /models lists what is.");
+  expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
+});
+
 test("GET /models/{id} knows the vendor's name, too", async () => {
   const response = await gateways.refuse?.get("/models/claude-haiku-4-5");
   expect(at(await response?.json(), "id")).toBe("anthropic/claude-haiku-4-5");
