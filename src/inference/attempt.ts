@@ -178,7 +178,9 @@ function judgeOtherText(text: string, judging: Judging): Whole {
 function judgeWhole(text: string, body: unknown, { status, interpretation }: Judging): Whole {
   if (typeof body !== "object" || body === null) return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
   const { error } = body as { error?: unknown };
-  const answer = readAnswer(text, body, interpretation);
+  const read = readAnswer(text, body, interpretation);
+  if (read instanceof GatewayError && (error === undefined || error === null)) return { ok: false, failure: unreadable(read, status) };
+  const answer = read instanceof GatewayError ? undefined : read;
   if (error !== undefined && error !== null && answer === undefined) {
     const details = errorDetails(text);
     const said = statusOfErrorObject(typeof error === "object" ? error : {});
@@ -188,14 +190,26 @@ function judgeWhole(text: string, body: unknown, { status, interpretation }: Jud
   return answer.hasContent ? { ok: true, answer } : { ok: false, failure: emptyAnswer(status) };
 }
 
-/** The answer; undefined also where a codec finds that the body is none of its dialect. */
-function readAnswer(text: string, body: object, interpretation: Interpretation): WholeAnswer | undefined {
+/** The answer, or why a codec cannot make one of it. */
+function readAnswer(text: string, body: object, interpretation: Interpretation): WholeAnswer | GatewayError | undefined {
   try {
     return interpretation.readWhole(text, body);
   } catch (error) {
-    if (error instanceof GatewayError) return undefined;
+    if (error instanceof GatewayError) return error;
     throw error;
   }
+}
+
+/** The failure of an answer that says itself that it is none, in its words, or of one that is none of its dialect. */
+function unreadable({ metadata }: GatewayError, status: number): AttemptFailure {
+  const { upstream_message: message, upstream_error: upstreamError } = metadata;
+  if (typeof message !== "string") return malformedAnswer(status, "the answer is none of its dialect");
+  const details = typeof upstreamError === "object" && upstreamError !== null ? upstreamErrorOf({ ...upstreamError }) : null;
+  const { code } = details ?? {};
+  return classifyStatus({
+    status: statusOfErrorObject({}), message, upstreamCode: typeof code === "string" ? code : null, upstreamError: details,
+    retryAfter: undefined,
+  });
 }
 
 /** The record of an attempt that has ended. */

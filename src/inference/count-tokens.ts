@@ -2,9 +2,10 @@ import { errorOfAttempts } from "./failure-error.ts";
 import { attemptRecord, sendTo } from "./attempt.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { ChatCall, InferenceCall } from "./inference-call.ts";
+import { failedHeaders } from "./failed-headers.ts";
 import { estimateMessagesInput } from "./interpret/anthropic-messages/estimate-input.ts";
 import { chatDialectOf } from "./interpret/route-dialect.ts";
-import { planCall } from "./plan-call.ts";
+import { planCall, type CallPlan } from "./plan-call.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { Lifeline } from "./upstream/lifeline.ts";
 import { withoutCredential } from "./without-credential.ts";
@@ -28,10 +29,11 @@ const countsItself = ({ route }: Candidate): boolean =>
  * asked, and for what the provider says is wrong with the request.
  */
 export async function countTokens(deps: InferenceDependencies, call: ChatCall): Promise<TokenCount> {
-  const [planned] = planCall(deps, call).candidates;
+  const plan = planCall(deps, call);
+  const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
   if (candidate !== undefined && countsItself(candidate)) {
-    const counted = await askProvider(deps, { call, candidate });
+    const counted = await askProvider(deps, { call, candidate, plan });
     if (counted !== undefined) return { inputTokens: counted, source: "native" };
   }
   return { inputTokens: estimateMessagesInput(call.body), source: "estimated" };
@@ -40,7 +42,7 @@ export async function countTokens(deps: InferenceDependencies, call: ChatCall): 
 /** The provider's count; undefined where it cannot be had now. */
 async function askProvider(
   deps: InferenceDependencies,
-  { call, candidate }: { call: InferenceCall; candidate: Candidate },
+  { call, candidate, plan }: { call: InferenceCall; candidate: Candidate; plan: CallPlan },
 ): Promise<number | undefined> {
   const lifeline = new Lifeline(call.signalOf, { aborts: true });
   const startedMs = deps.clock.monotonicMs();
@@ -50,9 +52,9 @@ async function askProvider(
     const failure = withoutCredential(sent.failure, candidate.route.provider);
     if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded") return undefined;
     const durationMs = deps.clock.monotonicMs() - startedMs;
-    throw errorOfAttempts([{
-      record: attemptRecord(candidate, { status: failure.upstreamStatus, outcome: "failed", reason: failure.reason, durationMs }), failure,
-    }]);
+    const record = attemptRecord(candidate, { status: failure.upstreamStatus, outcome: "failed", reason: failure.reason, durationMs });
+    const failed = [{ record, failure }];
+    throw errorOfAttempts(failed, { headers: failedHeaders({ ...plan, deps, call, failed, firstSendMs: startedMs }, [record]) });
   }
   const text = await sent.response.readText(answerBytesMax).catch(() => "");
   const count = /"input_tokens"\s*:\s*(\d{1,12})/.exec(text)?.[1];

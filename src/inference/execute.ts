@@ -122,7 +122,8 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
       startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs: deps.clock.monotonicMs(),
     },
   });
-  throw new GatewayError("client_closed_request", "The client closed the connection.");
+  const headers = failedHeaders(execution, failed.map(({ record }) => record));
+  throw new GatewayError("client_closed_request", "The client closed the connection.", { headers });
 }
 
 async function attemptOne(
@@ -152,7 +153,7 @@ async function attemptOne(
   if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
   const ended = endWhole(execution, { candidate, interpretation, outputCap, answer: whole.answer, status, startedMs });
   const settled = await settle(deps, ended);
-  if (ended.answer.spentOnReasoning) throw spentOnReasoning(call, ended, settled);
+  if (ended.answer.spentOnReasoning) throw spentOnReasoning(execution, ended, settled);
   return servedWhole(execution, ended, settled);
 }
 
@@ -225,7 +226,8 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
 }
 
 /** The refusal of an answer without content that the provider charges for all the same. */
-function spentOnReasoning({ recordedAs, generationId }: InferenceCall, { metered }: EndedWhole, { chargedNano }: Settled): GatewayError {
+function spentOnReasoning(execution: Execution, { metered, attempts }: EndedWhole, { chargedNano }: Settled): GatewayError {
+  const { recordedAs, generationId } = execution.call;
   const param = recordedAs === "responses" ? "max_output_tokens" : "max_tokens";
   const promptTokens = totalInputTokens(metered.usage);
   const completionTokens = totalOutputTokens(metered.usage);
@@ -237,5 +239,5 @@ function spentOnReasoning({ recordedAs, generationId }: InferenceCall, { metered
     generation_id: generationId, charged_usd: chargedUsd,
     usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
   };
-  return new GatewayError("max_tokens_too_small", message, { param, metadata });
+  return new GatewayError("max_tokens_too_small", message, { param, metadata, headers: failedHeaders(execution, attempts) });
 }

@@ -32,6 +32,7 @@ export const reportedFault = (details: ReportedDetails): StreamFault =>
       status: statusOfErrorObject(details),
       message: typeof details.message === "string" ? details.message : null,
       upstreamCode: typeof details.code === "string" ? details.code : null,
+      upstreamError: typeof details.code === "string" ? { code: details.code } : null,
       retryAfter: undefined,
     }),
   );

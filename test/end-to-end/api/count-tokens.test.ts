@@ -50,6 +50,9 @@ test("what a provider calls wrong is wrong", async () => {
   const response = await count("native/large");
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error", code: "bad_request" } });
+  const told = ["x-service-provider-chain", "x-service-model", "x-service-upstream-model"].map((name) => response.headers.get(name));
+  expect(told).toEqual(["native", "native/large", "large"]);
+  expect(response.headers.get("server-timing")).toContain("dur=");
 });
 
 test("nothing is charged, recorded or held", async () => {

@@ -5,7 +5,7 @@ import { settledRows } from "../scenarios/support/settled-rows.ts";
 import { eventsOfWhole } from "./pairs/streamed-answer.ts";
 import { chat, gemini, message, response } from "./pairs/upstream-heads.ts";
 import { fieldsOf, type Fields } from "./support/json-value.ts";
-import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
+import { model, providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
 import { nameOf, pairs, type Pair } from "./support/pairs.ts";
 import type { Reply } from "./support/reply.ts";
 
@@ -94,6 +94,9 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   test("a budget that went into thoughts is named, with the field that bounds it, and paid", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "whole" });
     expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([400, "max_tokens_too_small", []]);
+    const told = ["x-service-provider-chain", "x-service-model", "x-service-credential-source"].map((name) => reply.headers.get(name));
+    expect(told).toEqual([providerId(pair.upstream), model, "platform"]);
+    expect(reply.headers.get("server-timing")).toContain("dur=");
     const field = pair.client.name === "openai-responses" ? "max_output_tokens" : "max_tokens";
     expect([fieldsOf(reply.body.error).param, reply.headers.get("x-should-retry")]).toEqual([field, "false"]);
     expect(String(reply.errors[0]?.message)).toContain(`Raise ${field} to at least 256, or set stream: true`);

@@ -35,7 +35,7 @@ describe("a whole answer", () => {
     ["another dialect's", { choices: [] }, "The provider's answer is no generateContent answer."],
     ["an error", { error: { code: 503, message: "overloaded" } }, "overloaded"],
     ["a malformed call", { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] },
-      "The model broke off its answer (MALFORMED_FUNCTION_CALL)."],
+      "The model wrote a tool call that cannot be read (MALFORMED_FUNCTION_CALL)."],
   ];
   test.each(refusals)("is not %s", (_what, body, message) => {
     expect(() => decodeResponse(body)).toThrow(expect.objectContaining({ code: "upstream_error", message }));

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../platform/lib/errors.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
+import type { ReportedError } from "../../canonical/reported-error.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject } from "../request-fields.ts";
@@ -16,13 +17,14 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   const decoder = new GenerateStreamDecoder(context);
   const assembler = new ResponseAssembler();
   for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()]) assembler.add(part);
-  if (assembler.error !== undefined) throw notAnAnswer(assembler.error.error.message);
+  if (assembler.error !== undefined) throw brokenOff(assembler.error.error);
   const response = assembler.response();
   if (response.choices.length === 0 && response.usage === undefined) throw notAnAnswer();
   return response;
 }
 
-const notAnAnswer = (reported?: string): GatewayError =>
-  new GatewayError("upstream_error", reported ?? "The provider's answer is no generateContent answer.", {
-    ...(reported !== undefined && { metadata: { upstream_message: reported } }),
-  });
+const notAnAnswer = (): GatewayError => new GatewayError("upstream_error", "The provider's answer is no generateContent answer.");
+
+const brokenOff = ({ message, code }: ReportedError): GatewayError => new GatewayError("upstream_error", message, {
+  metadata: { upstream_message: message, ...(code !== undefined && { upstream_error: { code } }) },
+});

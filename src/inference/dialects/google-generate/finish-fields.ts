@@ -8,6 +8,13 @@ const failures = new Set([
   "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "OTHER",
 ]);
 
+/** What a model did wrong, where its word alone would not tell a caller. */
+const faults: Readonly<Record<string, string>> = {
+  MALFORMED_FUNCTION_CALL: "The model wrote a tool call that cannot be read",
+  UNEXPECTED_TOOL_CALL: "The model called a tool though none could be called",
+  TOO_MANY_TOOL_CALLS: "The model called tools too many times in a row",
+};
+
 const filtered = new Set([
   "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "NO_IMAGE",
 ]);
@@ -39,6 +46,7 @@ function filteredFinish(category: string, message: unknown): Finish {
 export function readFailure(candidate: JsonObject): ReportedError | undefined {
   const word = asString(candidate.finishReason) ?? "";
   if (!failures.has(word)) return undefined;
-  const message = asString(candidate.finishMessage) || `The model broke off its answer (${word}).`;
+  const told = asString(candidate.finishMessage);
+  const message = `${faults[word] ?? "The model broke off its answer"} (${word})${told ? `: ${told}` : "."}`;
   return { message, code: word, type: "upstream_error", status: 502 };
 }

@@ -109,10 +109,13 @@ class TurnEncoder {
     const texts = message.parts.map((part, index) => {
       if (part.type === "text") return part.text;
       const partPlace = place.at(`.content[${index}]`);
-      this.attachments.push(...encodeUserPart(part, partPlace));
+      const encoded = encodeUserPart(part, partPlace);
       partPlace.lose("tool results carry text alone; sent in a user message after them");
       this.imageCount += 1;
-      return `[${part.type} ${this.imageCount} attached below]`;
+      const name = `${part.type} ${this.imageCount}`;
+      // Several results may have attachments, and the user's own follow them in the same message.
+      this.attachments.push({ type: "text", text: `[${name}, from the result of tool call ${message.toolCallId}]` }, ...encoded);
+      return `[${name} attached below]`;
     });
     if (message.cache !== undefined) this.state.cacheFields(message.cache);
     return (message.isError === true ? "Error: " : "") + texts.join("\n");

@@ -79,7 +79,11 @@ describe("tool turns", () => {
       { role: "tool", tool_call_id: "b", content: "done" },
       {
         role: "user",
-        content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }, { type: "text", text: "And now?" }],
+        content: [
+          { type: "text", text: "[image 1, from the result of tool call a]" },
+          { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } },
+          { type: "text", text: "And now?" },
+        ],
       },
     ]);
     expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]"]);
@@ -92,7 +96,13 @@ describe("tool turns", () => {
     ])).toEqual([
       { role: "assistant", content: null, tool_calls: [wireCall("a")] },
       { role: "tool", tool_call_id: "a", content: "[image 1 attached below]" },
-      { role: "user", content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "[image 1, from the result of tool call a]" },
+          { type: "image_url", image_url: { url: "https://example.com/a.png" } },
+        ],
+      },
     ]);
   });
 

@@ -174,7 +174,7 @@ describe("what Codex sends, to a chat upstream", () => {
       { role: "user", content: "Hi" },
       { role: "assistant", tool_calls: [{ id: "call_1" }] },
       { role: "tool", tool_call_id: "call_1", content: "ok\n[image 1 attached below]" },
-      { role: "user", content: [{ type: "image_url" }] },
+      { role: "user", content: [{ type: "text", text: "[image 1, from the result of tool call call_1]" }, { type: "image_url" }] },
     ]);
     expect(
       (body.tools as { function: { name: string } }[]).map((tool) => tool.function.name),

@@ -206,7 +206,13 @@ export const toolResultCases: readonly AskedCase[] = [
             tool_calls: [{ id: "call_a", type: "function", function: { name: "shot", arguments: "{}" } }],
           },
           { role: "tool", tool_call_id: "call_a", content: "Here.\n[image 1 attached below]" },
-          { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } }] },
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "[image 1, from the result of tool call call_a]" },
+              { type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } },
+            ],
+          },
         ],
       },
       "anthropic-messages": {
