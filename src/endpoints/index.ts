@@ -57,6 +57,7 @@ import { registerOauthClient } from "./consent/oauth-register.ts";
 import { mcpOauthToken, oauthToken, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
+import { recommendModelsFor } from "./catalog/recommend.ts";
 import { providerLogo } from "./catalog/provider-logo.ts";
 import { listProviders } from "./catalog/providers.ts";
 import { routingPreview, routingPreviewByEncodedId } from "./catalog/routing-preview.ts";
@@ -108,7 +109,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   embeddings, cohereEmbedPath, rerank, cohereRerankPath, moderations, decisions, systemOne, ocrExtract, documentsParse,
   getStoredResponse, deleteStoredResponse, cancelStoredResponse, listInputItems,
   // Catalog
-  listModels, countModels, getModel, getModelByEncodedId, listProviders, providerLogo,
+  listModels, countModels, recommendModelsFor, getModel, getModelByEncodedId, listProviders, providerLogo,
   routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
   modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
   // Pages

@@ -1,13 +1,17 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Scope } from "../account/keys/scopes.ts";
 import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
-import type { InnerCall } from "../http/inner-call.ts";
+import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
 /** What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do what the REST API allows, and no more. */
 export interface ToolContext {
   /** Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses it. */
   ask(call: InnerCall): Promise<unknown>;
+  /** The same with the status of the answer. */
+  request(call: InnerCall): Promise<InnerAnswer>;
+  /** Wall time in milliseconds. */
+  nowMs(): number;
   /** Endpoints of the REST API. */
   endpoints: readonly ToolEndpoint[];
 }
@@ -38,6 +42,12 @@ export interface Tool extends ToolFacts {
   /** Checks the arguments and does the work. Throws `bad_request` naming the argument that is wrong. */
   call(given: Readonly<Record<string, unknown>>, context: ToolContext): Promise<unknown>;
 }
+
+/** The argument by which a client names a call that makes or ends something, beside the header of the same meaning. */
+export const idempotencyField = {
+  idempotency_key: z.string().regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters, such as a UUID").optional()
+    .describe("A name for this call, such as a UUID: called again with it, the tool answers the same and does nothing more."),
+};
 
 /** Declares a tool; `tools/index.ts` lists them all. */
 export const defineTool = <Arguments>(

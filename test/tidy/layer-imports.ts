@@ -11,7 +11,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   app: ["endpoints", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   endpoints: ["http", "pages", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   consent: ["account", "platform/*"],
-  mcp: ["http", "account", "platform/*"],
+  mcp: ["http", "inference/catalog", "account", "platform/*"],
   pages: ["platform/lib"],
   documents: ["inference", "inference/catalog", "inference/upstream", "platform/*"],
   http: ["account", "platform/*"],

@@ -97,10 +97,15 @@ export const deleteKey = defineEndpoint<Dependencies>({
   ...shared,
   method: "DELETE",
   access: writes,
+  idempotent: true,
   summary: "Delete an LLM key.",
+  description: "By its hash or by its id.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { llmKeyEditor }) {
-    const id = await llmKeyEditor.remove(referenceOf(context));
+  async handle(context, { llmKeyEditor, directory }) {
+    const { workspaceId, hash } = referenceOf(context);
+    const named = directory.llmKeyById(hash);
+    // The key of a connected app ends with its connection.
+    const id = await llmKeyEditor.remove({ workspaceId, hash: named?.connection === undefined ? named?.hash ?? hash : hash });
     context.changed = id;
     return context.json({ deleted: true, id });
   },

@@ -8,6 +8,7 @@ import { Reply, type Answer } from "../../http/reply.ts";
 import { checkTransport } from "../../mcp/check-transport.ts";
 import { encodeMcpError } from "../../mcp/encode-error.ts";
 import type { KnownCaller, ToolCaller } from "../../mcp/tool-access.ts";
+import type { ToolContext } from "../../mcp/tool.ts";
 import { assert } from "../../platform/lib/assert.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -58,11 +59,15 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
   await countActions(deps.counters, { keyId: caller.key.id, tier: callTier, actions: callsIn(parsedBody) });
   const operator = await operatorOf(caller, deps);
   const idempotencyKey = context.request.headers.get(idempotencyHeader) ?? undefined;
+  const request: ToolContext["request"] = (call) =>
+    context.ask({ ...call, idempotencyKey: call.idempotencyKey ?? idempotencyKey, operator });
   const response = await deps.mcp.answer(sdkRequest(context), {
     parsedBody,
     known: { caller, operatorWorkspaceId: deps.operatorWorkspaceId, operator },
     tools: {
-      ask: async (call) => (await context.ask({ idempotencyKey, ...call, operator })).body,
+      request,
+      ask: async (call) => (await request(call)).body,
+      nowMs: () => deps.clock.nowMs(),
       endpoints: deps.mcp.endpoints,
     },
   });

@@ -48,6 +48,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /responses/:id/cancel": { llm: true, path: "/responses/resp_none/cancel", accepted: 404 },
   "GET /responses/:id/input_items": { llm: true, path: "/responses/resp_none/input_items", accepted: 404 },
   "GET /models": { without: "optional", llm: true },
+  "GET /models/recommend": { without: "optional", llm: true, accepted: 400 },
   "GET /models/count": { without: "optional", llm: true },
   "GET /models/:owner/:model": {
     without: "optional",

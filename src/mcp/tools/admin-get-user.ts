@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** Shows one user. */
+export const adminGetUser = defineTool({
+  name: "admin_get_user",
+  title: "Show a user",
+  description: "Shows one person with sign-in methods, sessions and organizations.",
+  scope: null,
+  operators: true,
+  effect: "nothing",
+  endpoint: "GET /admin/users/:id",
+  input: z.object({ user_id: z.string("is required").min(1, "is required").max(200).describe("From admin_list_users.") }),
+  run: ({ user_id: id }, { ask }) => ask({ endpoint: "GET /admin/users/:id", params: { id } }),
+});

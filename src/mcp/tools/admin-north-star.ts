@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** Shows the figures that the service is steered by. */
+export const adminNorthStar = defineTool({
+  name: "admin_north_star",
+  title: "North-star figures",
+  description: "Shows the figures that the service is steered by, over the last days.",
+  scope: null,
+  operators: true,
+  effect: "nothing",
+  endpoint: "GET /admin/north-star",
+  input: z.object({ days: z.int("must be a whole number").min(1, "must be at least 1").max(366, "must be at most 366").default(30) }),
+  run: (query, { ask }) => ask({ endpoint: "GET /admin/north-star", query }),
+});
