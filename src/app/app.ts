@@ -3,6 +3,7 @@ import type { LedgerPort } from "../account/ledger/ledger-port.ts";
 import type { Account } from "../account/open-account.ts";
 import type { Payments } from "../account/payments/open-payments.ts";
 import type { AppTables } from "./build-storage.ts";
+import type { Consent } from "../consent/open-consent.ts";
 import type { compileRoutes } from "../http/router.ts";
 import type { CatalogChange } from "../inference/catalog/catalog-change.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
@@ -30,6 +31,7 @@ export interface App {
   people: Account["people"];
   referrals: Account["referrals"];
   insights: Insights;
+  consent: Consent;
   storage: Storage<AppTables>;
   /** Undefined where no key for Stripe is configured. */
   payments: Payments | undefined;

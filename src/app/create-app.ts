@@ -75,7 +75,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
     ledger: account.ledger, budgets: account.budgets, people: account.people, referrals: account.referrals, insights, payments,
-    background: stored.background, prober: keyProber,
+    background: stored.background, prober: keyProber, consent: dependencies.consent,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;

@@ -76,8 +76,20 @@ function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insig
   insights.jobs.ran("hold_expiry", true);
 }
 
+/** Deletes, from now on, codes, tokens and clients that have ended; of several gateways the leading one does. */
+export function forgetConsent(
+  { consent, isLeader, insights, logger }: Pick<Dependencies, "consent"> & Pick<SharedWork, "isLeader"> & {
+    insights: Pick<Insights, "jobs">; logger: Pick<Logger, "error">;
+  }, everyMs = hourMs,
+): ReturnType<typeof setInterval> {
+  const onError = (error: unknown): void => logger.error({ err: error }, "codes and tokens that ended could not be deleted");
+  return setInterval(() => {
+    if (isLeader?.() !== false) void insights.jobs.run("consent_retention", () => consent.removeEnded(), onError);
+  }, everyMs);
+}
+
 /** What is done every so often, and with what. */
-type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background"> & SharedWork & {
+type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background" | "consent"> & SharedWork & {
   insights: Insights; clock: Clock; settings: RecordSettings; logger: Logger;
 };
 
@@ -93,10 +105,12 @@ export function startRounds(account: Account, { insights, payments, generations,
     account.idempotentAnswers.forgetOld()
       .catch((error: unknown) => logger.error({ err: error }, "old idempotency keys could not be deleted"));
   }, hourMs);
+  const forgettingConsent = forgetConsent({ ...parts, insights, logger });
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
   return async () => {
     clearInterval(expiry);
     clearInterval(forgetting);
+    clearInterval(forgettingConsent);
     stopTakingUp();
     await payments?.rounds.stop();
     await Promise.all([account.budgets.watch.stop(), retention.stop()]);

@@ -146,18 +146,6 @@ export class AuthorizationCodes {
       .execute();
   }
 
-  /** Whether a person gave an app a code within the last day that was exchanged, or a key made for it is still known. */
-  async wereMadeFor(userId: string, clientName: string): Promise<boolean> {
-    const row = await this.database
-      .selectFrom("authorization_codes")
-      .select("code_hash")
-      .where("user_id", "=", userId)
-      .where("client_name", "=", clientName)
-      .where("used_at_ms", "is not", null)
-      .executeTakeFirst();
-    return row !== undefined;
-  }
-
   /** Deletes codes that ended more than a day ago; until then a replay can still be told from a code that never was. */
   async removeEnded(): Promise<void> {
     await this.database

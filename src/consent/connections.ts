@@ -4,14 +4,14 @@ import type { LlmKeyMinter } from "../account/keys/llm-key-minter.ts";
 import type { LlmKey } from "../account/keys/llm-key.ts";
 import { isScope, type Scope } from "../account/keys/scopes.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import { dayMs, hourMs, type Clock } from "../platform/lib/clock.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { mayBeId, newId } from "../platform/lib/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 import type { Terms } from "./terms.ts";
 
-/** How an app was connected: by a device code, or by OAuth's authorization code. */
-export type ConnectionOrigin = "device" | "oauth";
+/** How an app was connected: by a device code, by OAuth's authorization code, or with a key by the page at `/auth`. */
+export type ConnectionOrigin = "device" | "oauth" | "key";
 
 /** A connected app: a client, the person who granted, and what was granted. Times in milliseconds. */
 export interface Connection {
@@ -60,6 +60,9 @@ export interface ConnectionsOptions {
   llmKeyEditor: LlmKeyEditor;
 }
 
+/** How long a connection that ended is known. */
+const keptMs = 90 * dayMs;
+
 type Row = ConsentTables["connections"];
 
 const fromRow = (row: Row): Connection => ({
@@ -96,7 +99,7 @@ export class Connections {
     tokenExpiresAtMs,
     ...wanted
   }: NewConnection): Promise<{ accessToken: string; connection: Connection; key: LlmKey }> {
-    const { database, clock, llmKeyMinter } = this.options;
+    const { clock, llmKeyMinter } = this.options;
     const nowMs = clock.nowMs();
     const id = newId("con", nowMs);
     const { secret, key } = await llmKeyMinter.mint({
@@ -109,40 +112,26 @@ export class Connections {
       allowedModels: terms.allowedModels,
       connection: { id, scopes: terms.scopes, tokenExpiresAtMs },
     });
-    const connection: Connection = {
-      ...wanted,
-      id,
-      keyId: key.id,
-      scopes: terms.scopes,
-      createdAtMs: nowMs,
-      refreshedAtMs: null,
-      endedAtMs: null,
-      endReason: null,
-    };
-    await database
-      .insertInto("connections")
-      .values({
-        id,
-        key_id: key.id,
-        workspace_id: wanted.workspaceId,
-        user_id: wanted.userId,
-        client_id: wanted.clientId,
-        client_name: wanted.clientName,
-        origin: wanted.origin,
-        scopes: JSON.stringify(terms.scopes),
-        bundle: wanted.bundle,
-        resource: wanted.resource,
-        offline: wanted.offline ? 1 : 0,
-        address: wanted.address,
-        user_agent: wanted.userAgent,
-        created_at_ms: nowMs,
-        refreshed_at_ms: null,
-        refreshed_address: null,
-        ended_at_ms: null,
-        end_reason: null,
-      })
-      .execute();
+    const connection = await this.write({ ...wanted, id, keyId: key.id, scopes: terms.scopes, createdAtMs: nowMs });
     return { accessToken: secret, connection, key };
+  }
+
+  /** Lists an app that was given a key of its own: the key is one like any other, and ending the connection deletes it. */
+  noteKey(key: LlmKey, from: Pick<Connection, "clientName" | "address" | "userAgent">): Promise<Connection> {
+    return this.write({
+      ...from,
+      id: newId("con", key.createdAtMs),
+      keyId: key.id,
+      workspaceId: key.workspaceId,
+      userId: key.creatorUserId,
+      clientId: null,
+      origin: "key",
+      scopes: ["inference"],
+      bundle: null,
+      resource: null,
+      offline: false,
+      createdAtMs: key.createdAtMs,
+    });
   }
 
   /** The connections of a workspace that have not ended, newest first; of one person where one is named. */
@@ -151,7 +140,8 @@ export class Connections {
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     if (userId !== undefined) query = query.where("user_id", "=", userId);
     const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(1_000).execute();
-    return rows.map(fromRow);
+    // Keys that apps were given may be deleted where keys are listed, which ends their connection, too.
+    return rows.map(fromRow).filter(({ origin, keyId }) => origin !== "key" || this.options.directory.llmKeyById(keyId) !== undefined);
   }
 
   /** The connection with this id, ended or not; undefined where there is none. */
@@ -161,13 +151,32 @@ export class Connections {
     return row && fromRow(row);
   }
 
+  /** The connection whose key this is, ended or not. */
+  async ofKey(keyId: string): Promise<Connection | undefined> {
+    const row = await this.options.database.selectFrom("connections").selectAll().where("key_id", "=", keyId).executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Whether anybody has connected a client before. */
+  async wereMade(clientId: string): Promise<boolean> {
+    const query = this.options.database.selectFrom("connections").select("id").where("client_id", "=", clientId).limit(1);
+    return (await query.executeTakeFirst()) !== undefined;
+  }
+
+  /** Whether a person has given an app a key before. */
+  async wereGivenKey(userId: string, clientName: string): Promise<boolean> {
+    const query = this.options.database.selectFrom("connections").select("id").limit(1);
+    const own = query.where("user_id", "=", userId).where("client_name", "=", clientName).where("origin", "=", "key");
+    return (await own.executeTakeFirst()) !== undefined;
+  }
+
   /** Gives a connection another access token in place of the current one; undefined where it has ended. */
   async renew(
     { id, keyId, workspaceId }: Connection,
     { tokenExpiresAtMs, address }: { tokenExpiresAtMs: number; address: string },
   ): Promise<string | undefined> {
-    const { database, clock, directory, llmKeyEditor } = this.options;
-    const key = directory.llmKeyById(keyId);
+    const { database, clock, llmKeyEditor } = this.options;
+    const key = await llmKeyEditor.current(keyId);
     if (key === undefined) return undefined;
     const { secret } = await llmKeyEditor.rotate({ workspaceId, hash: key.hash }, tokenExpiresAtMs);
     await database
@@ -187,7 +196,7 @@ export class Connections {
 
   /** Ends a connection and its tokens, on every gateway; false where it had ended. */
   async end({ id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">, reason: string): Promise<boolean> {
-    const { database, clock, directory, llmKeyEditor } = this.options;
+    const { database, clock, llmKeyEditor } = this.options;
     const row = await database
       .updateTable("connections")
       .set({ ended_at_ms: clock.nowMs(), end_reason: reason })
@@ -196,12 +205,56 @@ export class Connections {
       .returning("id")
       .executeTakeFirst();
     await database.deleteFrom("refresh_tokens").where("connection_id", "=", id).execute();
-    const key = directory.llmKeyById(keyId);
+    const key = await llmKeyEditor.current(keyId);
     if (key !== undefined) {
       await llmKeyEditor.remove({ workspaceId, hash: key.hash }).catch((error: unknown) => {
         if (!(error instanceof GatewayError) || error.code !== "not_found") throw error;
       });
     }
     return row !== undefined;
+  }
+
+  /** Forgets connections that ended long ago; the audit log keeps what happened to them. */
+  async removeEnded(): Promise<void> {
+    const { database, clock, directory } = this.options;
+    const nowMs = clock.nowMs();
+    // A key may also be deleted where keys are listed, or with its workspace; one of another gateway is known here within the hour.
+    const open = await database.selectFrom("connections").select(["id", "key_id"]).where("ended_at_ms", "is", null)
+      .where("created_at_ms", "<", nowMs - hourMs).execute();
+    for (const { id, key_id: keyId } of open) {
+      if (directory.llmKeyById(keyId) !== undefined) continue;
+      const ended = { ended_at_ms: nowMs, end_reason: "Its key was deleted." };
+      await database.updateTable("connections").set(ended).where("id", "=", id).execute();
+    }
+    await database.deleteFrom("connections").where("ended_at_ms", "<", nowMs - keptMs).execute();
+  }
+
+  private async write(
+    connection: Omit<Connection, "refreshedAtMs" | "endedAtMs" | "endReason">,
+  ): Promise<Connection> {
+    await this.options.database
+      .insertInto("connections")
+      .values({
+        id: connection.id,
+        key_id: connection.keyId,
+        workspace_id: connection.workspaceId,
+        user_id: connection.userId,
+        client_id: connection.clientId,
+        client_name: connection.clientName,
+        origin: connection.origin,
+        scopes: JSON.stringify(connection.scopes),
+        bundle: connection.bundle,
+        resource: connection.resource,
+        offline: connection.offline ? 1 : 0,
+        address: connection.address,
+        user_agent: connection.userAgent,
+        created_at_ms: connection.createdAtMs,
+        refreshed_at_ms: null,
+        refreshed_address: null,
+        ended_at_ms: null,
+        end_reason: null,
+      })
+      .execute();
+    return { ...connection, refreshedAtMs: null, endedAtMs: null, endReason: null };
   }
 }

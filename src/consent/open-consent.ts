@@ -25,14 +25,15 @@ export function openConsent(options: ConsentOptions): Consent {
   const devices = new DeviceCodes(options);
   const clients = new OauthClients(options);
   const refreshTokens = new RefreshTokens(options);
+  const connections = new Connections(options);
   return {
     codes,
     devices,
     clients,
     refreshTokens,
-    connections: new Connections(options),
+    connections,
     async removeEnded() {
-      for (const part of [codes, devices, refreshTokens]) await part.removeEnded();
+      for (const part of [codes, devices, refreshTokens, connections]) await part.removeEnded();
       await clients.removeUnused();
     },
   };

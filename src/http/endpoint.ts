@@ -64,6 +64,8 @@ export interface Endpoint<Dependencies, Body = unknown> {
   anywhere?: true;
   /** Described under `/.well-known/oauth-protected-resource`; its 401 answers point there (RFC 9728, section 5.1). */
   protectedResource?: true;
+  /** Whether pages of any origin may call it, where `isOpenToOrigins` would say otherwise: browser apps obtain credentials by it. */
+  anyOrigin?: boolean;
   /** Largest accepted body; absent means that none is read. */
   bodyBytesMax?: number;
   summary: string;

@@ -115,6 +115,14 @@ export class LlmKeyEditor {
     });
   }
 
+  /** The key as the database has it now: another gateway may have changed it a moment ago. Undefined where it was deleted. */
+  current(id: string): Promise<LlmKey | undefined> {
+    return this.turns.run(id, async () => {
+      await this.catchUp(id);
+      return this.directory.llmKeyById(id);
+    });
+  }
+
   /** A write whose connection broke may stand all the same: what the database says then is what is in force. */
   private async catchUp(id: string): Promise<void> {
     const key = await this.store.find(id).catch(() => "unknown" as const);

@@ -82,10 +82,11 @@ export async function assertNothingLeft({ ledger }: Dependencies, workspaceId: s
   });
 }
 
-/** Deletes a user, and revokes the management keys that they made in organisations that go on. */
+/** Deletes a user, ends the apps that they connected, and revokes the management keys that they made in organisations that go on. */
 export async function deleteWithKeys(deps: Dependencies, userId: string, by: string | null): Promise<ClosedWorkspace[]> {
   const organizations = await deps.people.organizations.of(userId);
   const closed = await deps.userEditor.remove(userId, by);
+  await deps.consent.connections.endAll({ userId }, "The account of the person was deleted.");
   const gone = new Set(closed.map(({ workspaceId }) => workspaceId));
   for (const { workspaceId } of organizations) {
     if (!gone.has(workspaceId)) await revokeKeysMadeBy(deps, { workspaceId, userId, which: "management" });

@@ -115,7 +115,7 @@ export const authPage = defineEndpoint<Dependencies>({
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, signInPath(placeOf(context)));
     const { url, parameters, kept } = request;
-    const isNew = !(await deps.consent.codes.wereMadeFor(person.user.id, url.host));
+    const isNew = !(await deps.consent.connections.wereGivenKey(person.user.id, url.host));
     return pageResponse(
       context,
       await askConsent(deps, person, { asked: askedFor(url, parameters), text: consentText(url, { kept, isNew }) }),

@@ -17,7 +17,9 @@ const connectionSchema = z.object({
   id: z.string(),
   object: z.literal("connection"),
   client: z.object({ id: z.string().nullable(), name: z.string() }),
-  origin: z.enum(["device", "oauth"]).describe("How it was connected: by a device code, or by OAuth in a browser."),
+  origin: z
+    .enum(["device", "oauth", "key"])
+    .describe("How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth."),
   scopes: z.array(z.string()),
   bundle: z
     .enum(["read_only", "standard"])

@@ -8,11 +8,13 @@ import { readCallbackUrl } from "../../consent/callback-url.ts";
 import { pkcePattern, verifierCharacters } from "../../consent/pkce.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { accountBodyBytesMax, atMost, momentField, neverCached } from "../account/account-fields.ts";
 import { childFields } from "../account/child-keys.ts";
 import { limitField, limitResetField } from "../account/llm-key-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { tellGrant } from "./tell-connection.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Key minting", encodeError: encodeContractError } as const;
 
@@ -182,12 +184,37 @@ function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
   return childOf(parent.key, code);
 }
 
+/** Writes down who obtained a key: a person's app, which is a connected app from now on, or a key for another one. */
+async function tellMinted(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { key, code }: { key: LlmKey; code: AuthorizationCode },
+): Promise<void> {
+  if (code.purpose === "exchange") {
+    const userAgent = (context.request.headers.get("user-agent") ?? "").slice(0, 300);
+    const from = { clientName: code.clientName, address: context.clientAddress(), userAgent };
+    return tellGrant(context, deps, await deps.consent.connections.noteKey(key, from));
+  }
+  await deps.security.auditLog.tell(
+    {
+      workspaceId: key.workspaceId,
+      actor: { kind: "app", id: key.id, label: code.clientName },
+      address: context.clientAddress(),
+      action: "POST /auth/keys",
+      target: key.id,
+      fields: ["code"],
+    },
+    { status: 200, target: key.id },
+  );
+}
+
 /** Exchanges an authorization code for a key; the verifier proves who asked for it. */
 export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<typeof exchangeSchema>>({
   ...shared,
   method: "POST",
   path: "/auth/keys",
   access: { open: true },
+  anyOrigin: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Exchange an authorization code for a key.",
   description:
@@ -201,17 +228,7 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
     if (!taken.ok) throw badCode();
     const { secret, key } = await deps.llmKeyMinter.mint(newKeyOf(deps, taken.code));
     await deps.consent.codes.noteMade(code, key.id);
-    await deps.security.auditLog.tell(
-      {
-        workspaceId: key.workspaceId,
-        actor: { kind: "app", id: key.id, label: taken.code.clientName },
-        address: context.clientAddress(),
-        action: "POST /auth/keys",
-        target: key.id,
-        fields: ["code"],
-      },
-      { status: 200, target: key.id },
-    );
+    await tellMinted(context, deps, { key, code: taken.code });
     return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });
   },
 });

@@ -16,6 +16,7 @@ const shared = {
   base: "api",
   access: { open: true },
   counting: "at-door",
+  anyOrigin: false,
   tag: "Pages",
   otherResponseTypes: ["text/html"],
   encodeError: encodeContractError,

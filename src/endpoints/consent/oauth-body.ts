@@ -10,6 +10,8 @@ export const oauthRoute = {
   base: "api",
   access: { open: true },
   counting: "at-door",
+  // Apps that run in a browser have no server that could ask for them; nothing here looks at a cookie.
+  anyOrigin: true,
   tag: "Key minting",
   encodeError: encodeOauthError,
 } as const;

@@ -10,6 +10,7 @@ import { hourMs } from "../../platform/lib/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
+import { endReplayed, tellConnection, tellGrant } from "./tell-connection.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -70,24 +71,6 @@ const tokenBody = ({
   ...(refreshToken === undefined ? {} : { expires_in: accessTokenMs / 1_000, refresh_token: refreshToken }),
 });
 
-/** Writes into the audit log of a workspace what a connected app obtained or lost. */
-export const tellConnection = (
-  context: RequestContext<unknown>,
-  { security }: Dependencies,
-  { connection, action }: { connection: Connection; action: string },
-): Promise<void> =>
-  security.auditLog.tell(
-    {
-      workspaceId: connection.workspaceId,
-      actor: { kind: "app", id: connection.id, label: connection.clientName },
-      address: context.clientAddress(),
-      action,
-      target: connection.id,
-      fields: [...connection.scopes],
-    },
-    { status: 200, target: connection.id },
-  );
-
 type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "workspaceId" | "origin" | "resource" | "offline"> & {
   terms: Terms;
 };
@@ -106,7 +89,7 @@ async function connect(
     tokenExpiresAtMs: wanted.offline ? deps.clock.nowMs() + accessTokenMs : null,
   });
   const refreshToken = wanted.offline ? await deps.consent.refreshTokens.issue(connection.id) : undefined;
-  await tellConnection(context, deps, { connection, action: `connect app (${wanted.origin})` });
+  await tellGrant(context, deps, connection);
   return { answer: context.json(tokenBody({ accessToken, refreshToken, connection })), connection };
 }
 
@@ -125,13 +108,6 @@ async function byDevice(
 
 const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
 
-/** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */
-async function endReplayed({ consent, directory }: Dependencies, keyId: string | null): Promise<void> {
-  const connectionId = keyId === null ? undefined : directory.llmKeyById(keyId)?.connection?.id;
-  const connection = connectionId === undefined ? undefined : await consent.connections.find(connectionId);
-  if (connection !== undefined) await consent.connections.end(connection, "Its authorization code was presented twice.");
-}
-
 async function byCode(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
   const { code, code_verifier: verifier, redirect_uri: callbackUrl, client_id: clientId, resource } = request;
   if (!code) throw missing("code");
@@ -146,7 +122,7 @@ async function byCode(context: RequestContext<unknown>, deps: Dependencies, requ
     ...(callbackUrl ? { callbackUrl } : {}),
   });
   if (!taken.ok) {
-    if (taken.reason === "replayed") await endReplayed(deps, taken.madeKeyId);
+    if (taken.reason === "replayed") await endReplayed(context, deps, taken.madeKeyId);
     throw badGrant("The code is unknown, was used or has expired, or is for another client, redirect_uri or verifier.");
   }
   const { terms, userId, workspaceId, clientName, resource: granted } = taken.code;

@@ -18,6 +18,7 @@ export const serviceJobs = [
   { kind: "network_statistics", label: "Network statistics", everyMs: hourMs / 6 },
   { kind: "generation_retention", label: "Deletion of old generation records", everyMs: hourMs },
   { kind: "response_retention", label: "Deletion of old stored responses", everyMs: hourMs },
+  { kind: "consent_retention", label: "Deletion of codes and tokens that ended", everyMs: hourMs },
   { kind: "document_retention", label: "Deletion of old document jobs", everyMs: hourMs },
   { kind: "payment_reconciliation", label: "Reconciliation of card payments", everyMs: hourMs / 6 },
   { kind: "budget_alerts", label: "Alerts of budgets", everyMs: hourMs / 60 },

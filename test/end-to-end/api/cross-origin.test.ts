@@ -29,6 +29,9 @@ describe("a page of another origin", () => {
   test.each([
     ["/v1/chat/completions", "POST"], ["/api/v1/messages", "POST"], ["/v1/responses", "POST"], ["/v1/responses/resp_1", "DELETE"],
     ["/v1/embeddings/", "POST"], ["/v2/rerank", "POST"], ["/v1/models", "GET"], ["/v1/generation", "GET"], ["/v1/health", "GET"],
+    ["/api/v1/auth/keys", "POST"], ["/api/v1/auth/keys/code", "POST"], ["/v1/oauth/device/code", "POST"], ["/v1/oauth/token", "POST"],
+    ["/v1/mcp/oauth/register", "POST"], ["/v1/mcp/oauth/token", "POST"], ["/v1/mcp/oauth/revoke", "POST"],
+    ["/.well-known/oauth-authorization-server", "GET"], ["/.well-known/oauth-protected-resource/mcp", "GET"],
   ])("may call %s by %s, with any headers and without cookies", async (path, method) => {
     const response = await preflight(path, method);
     expect([response.status, ...corsOf(response)]).toEqual([204, "*", null]);
@@ -38,7 +41,8 @@ describe("a page of another origin", () => {
 
   test.each([
     ["/v1/keys", "POST"], ["/v1/credits", "GET"], ["/api/auth/sign-in/email", "POST"], ["/api/auth/sign-out", "POST"], ["/claim", "POST"],
-    ["/v1/workspaces", "GET"], ["/healthz", "GET"],
+    ["/v1/workspaces", "GET"], ["/healthz", "GET"], ["/api/v1/mcp/oauth/authorize", "GET"], ["/auth", "GET"], ["/device", "POST"],
+    ["/v1/connections", "GET"],
   ])("may not call %s by %s, where cookies count or nobody needs it", async (path, method) => {
     expect(corsOf(await preflight(path, method))).toEqual([null, null]);
     expect(corsOf(await fetch(gateway.origin + path, { method, headers: { origin } }))).toEqual([null, null]);

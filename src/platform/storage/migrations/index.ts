@@ -21,6 +21,7 @@ import { idempotentRequests } from "./2026-12-12-idempotent-requests.ts";
 import { auditChain } from "./2026-12-13-audit-chain.ts";
 import { backgroundRuns } from "./2026-12-13-background-runs.ts";
 import { hub } from "./2026-12-15-hub.ts";
+import { consentIndexes } from "./2026-12-16-consent-indexes.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
   referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
+  consentIndexes,
 ];
