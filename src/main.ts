@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
@@ -118,18 +119,33 @@ async function start(): Promise<void> {
   metrics.watchServer({ connections: () => countConnections(server.port), bodyBytes: () => server.bodies.heldBytes });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
-  listeningUrl = `${tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${server.port}`;
+  const scheme = tls === undefined ? "http" : "https";
+  // No browser opens the address that means every one of this machine, so links name the machine itself.
+  listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
   reloadOnSignal(app, { readSources: async () => catalogSources(await readConfiguration()), hasTerminal: process.stdout.isTTY, logger });
   watchForMistakes(logger);
   const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
-  for (const line of startLines(app, { url: publicUrl(), ...shownOnce })) console.log(line);
-  console.log(`switchyard ready ${listeningUrl}`);
+  const otherUrls = configuration.server.publicUrl === undefined && isEveryAddress(host)
+    ? networkAddresses().map((address) => urlOf(scheme, address, server.port)) : [];
+  for (const line of startLines(app, { url: publicUrl(), otherUrls, ...shownOnce })) console.log(line);
+  console.log(`switchyard ready ${urlOf(scheme, host, server.port)}`);
 }
 
-function startLines(app: App, shown: { url: string; firstSecret: string | undefined; claimToken: string | undefined }): string[] {
+const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::";
+
+const urlOf = (scheme: string, host: string, port: number): string => `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+/** IPv4 addresses by which other machines may reach this one. */
+const networkAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses = []) =>
+    addresses.filter(({ internal, family }) => !internal && family === "IPv4").map(({ address }) => address));
+
+function startLines(
+  app: App, shown: { url: string; otherUrls: readonly string[]; firstSecret: string | undefined; claimToken: string | undefined },
+): string[] {
   const [workspaceBalance] = app.ledger.book.workspaceIds().map((id) => balanceOf(app.ledger.book.workspace(id)));
   return announcement({
     ...shown,

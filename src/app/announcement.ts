@@ -9,6 +9,8 @@ const sandboxLines = {
 /** What the terminal shows before the ready line. The key is shown on the first start only, the link until it was used. */
 export function announcement(facts: {
   url: string;
+  /** Further addresses, for other machines. */
+  otherUrls: readonly string[];
   model: string;
   firstSecret: string | undefined;
   /** Of the link that claims the owner account; absent once it is claimed. */
@@ -17,7 +19,7 @@ export function announcement(facts: {
   sandbox: "alone" | "beside" | undefined;
   hasBalance: boolean;
 }): string[] {
-  const { url, model, firstSecret, claimToken } = facts;
+  const { url, otherUrls, model, firstSecret, claimToken } = facts;
   const key = firstSecret ?? "$SWITCHYARD_KEY";
   return [
     `${brand.productName} API    ${url}/api/v1   (also ${url}/v1)`,
@@ -26,6 +28,7 @@ export function announcement(facts: {
     ...(claimToken === undefined
       ? []
       : [`Claim the owner account (works once, for a day; the next start prints another): ${url}/claim?token=${claimToken}`]),
+    ...(otherUrls.length === 0 ? [] : [`From other machines, in place of ${url}: ${otherUrls.join(", ")}`]),
     ...(facts.sandbox === undefined ? [] : [sandboxLines[facts.sandbox]]),
     ...(facts.sandbox !== "alone" && !facts.hasBalance
       ? ["The workspace has no credits, so paid models answer 402. Start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to put 100 USD on its books."]

@@ -78,6 +78,10 @@ describe("a start", () => {
     expect(gateway.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
     const { port } = gateway;
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    const links = gateway.stdoutLines.slice(0, -1).flatMap((line) => line.match(/http:\/\/[^\s,:]+:\d+/g) ?? []);
+    expect(links).toContain(`http://localhost:${port}`);
+    for (const link of new Set(links)) expect((await fetch(`${link}/healthz`)).status).toBe(200);
+    expect(links.join(" ")).not.toContain("0.0.0.0");
     await gateway.terminate();
     const again = await startProcess({ environment: { PORT: String(port) } });
     expect(again.port).toBe(port);

@@ -1,0 +1,127 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { AppSettings } from "../../../src/app/app-settings.ts";
+import { startChromium } from "../../support/chromium.ts";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
+import { textAt } from "../api/at.ts";
+import { linkIn, startMailServer, type MailServer } from "../api/receivers.ts";
+
+export const password = "a password of some length";
+export const ownersEmail = "owner@example.com";
+
+/** The name by which the gateway is reached beside its public one. */
+export const otherName = "gateway.lan";
+
+/** A gateway that a real browser opens, with mail, a provider to sign in at, and open sign-up. */
+export interface PageScene {
+  gateway: TestGateway;
+  origin: string;
+  mail: MailServer;
+  provider: OidcTestProvider;
+  /** A browser window of its own, signed out; without scripts unless they are asked for. */
+  open(options?: BrowserContextOptions): Promise<{ context: BrowserContext; page: Page }>;
+  /** The same, signed in by the form of the page. */
+  openAs(email: string, options?: BrowserContextOptions): Promise<{ context: BrowserContext; page: Page }>;
+  /** Asks the API as a page of the context would. */
+  ask(context: BrowserContext, method: string, path: string, body?: object): Promise<unknown>;
+  /** Link of an invitation to an organisation of the owner. */
+  invitation(email: string): Promise<string>;
+  /** The link in the newest mail to an address, once it was sent. */
+  mailedLink(email: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Types into the form of the page to sign in. */
+export async function signIn(page: Page, email: string, secret = password): Promise<void> {
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
+/** Fills the form of a new account. */
+export async function fillPerson(page: Page, { name, email }: { name: string; email?: string }): Promise<void> {
+  await page.getByLabel("Your name").fill(name);
+  if (email !== undefined) await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+}
+
+const askOf = (gateway: TestGateway, origin: string): PageScene["ask"] => async (context, method, path, body) => {
+  const cookie = (await context.cookies(origin)).map(({ name, value }) => `${name}=${value}`).join("; ");
+  const answer = await fetch(gateway.origin + path, {
+    method,
+    headers: { cookie, origin, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const content: unknown = await answer.json();
+  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(content)}`);
+  return content;
+};
+
+/** Starts one; its owner account is claimed unless that is left to the test. */
+export async function startPageScene(
+  url: string | undefined,
+  { claimed = true, ...changes }: Partial<AppSettings> & { claimed?: boolean } = {},
+): Promise<PageScene> {
+  const mail = startMailServer();
+  const credentials = { clientId: "switchyard", clientSecret: "secret of the client" };
+  const provider = await startOidcProvider(credentials);
+  let origin = "";
+  const gateway = await startGateway({
+    ...(url === undefined ? {} : { storageUrl: url }),
+    publicUrl: () => origin,
+    mail: { url: mail.url, from: "noreply@example.com" },
+    people: {
+      signUp: "open",
+      plan: "free",
+      oidc: [{ id: "acme", name: "Acme", issuer: provider.issuer, ...credentials, scopes: ["openid", "email"], signUp: true }],
+    },
+    ...changes,
+  });
+  // Passkeys belong to a name, not to an address.
+  origin = `http://localhost:${new URL(gateway.origin).port}`;
+  const browser: Browser = await startChromium([otherName]);
+  const open: PageScene["open"] = async (options = {}) => {
+    const context = await browser.newContext({ javaScriptEnabled: false, ...options });
+    context.setDefaultTimeout(15_000);
+    return { context, page: await context.newPage() };
+  };
+  const ask = askOf(gateway, origin);
+  const openAs: PageScene["openAs"] = async (email, options) => {
+    const opened = await open(options);
+    await opened.page.goto(`${origin}/sign-in`);
+    await signIn(opened.page, email);
+    await opened.page.waitForURL(`${origin}/`);
+    return opened;
+  };
+  if (claimed) {
+    const { context, page } = await open();
+    await page.goto(`${origin}/claim?token=${await gateway.app.issueClaim()}`);
+    await fillPerson(page, { name: "Olga Owner", email: ownersEmail });
+    await page.getByRole("button").click();
+    await page.waitForURL(`${origin}/`);
+    await context.close();
+  }
+  let organizationId: string | undefined;
+  return {
+    gateway, origin, mail, provider, open, openAs, ask,
+    async invitation(email) {
+      const { context } = await openAs(ownersEmail);
+      organizationId ??= textAt(await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }), "id");
+      const invited = await ask(context, "POST", `/api/v1/organizations/${organizationId}/invitations`, { email });
+      await context.close();
+      return textAt(invited, "url");
+    },
+    async mailedLink(email) {
+      await gateway.app.people.recovery.idle();
+      const found = mail.mails.findLast(({ to }) => to === email);
+      if (found === undefined) throw new Error(`no mail went to ${email}`);
+      return linkIn(found);
+    },
+    async stop() {
+      await browser.close();
+      await gateway.stop();
+      await provider.stop();
+      mail.stop();
+    },
+  };
+}

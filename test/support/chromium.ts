@@ -1,0 +1,42 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+
+const executablePath = "/usr/bin/chromium";
+
+/** Whether this machine has the browser. */
+export const hasChromium = existsSync(executablePath);
+
+/** What the title of a test ends with that needs it. */
+export const missingChromium = hasChromium ? "" : " (missing: chromium)";
+
+const flags = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Starts a headless browser with an empty profile; `names` are host names that lead to this machine. */
+export const startChromium = (names: readonly string[] = []): Promise<Browser> =>
+  chromium.launch({
+    executablePath,
+    args: [...flags, `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(",")}`],
+  });
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong on a page: the rule, and where. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  const found: unknown = await page.evaluate(
+    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`))",
+  );
+  return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
+}
+
+/** How far a page goes beyond the window to the right, in pixels. */
+export const sidewaysPixels = async (page: Page): Promise<number> =>
+  Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));
+
+/** The value of a cookie of a context; undefined where it has none of that name. */
+export const cookieOf = async (context: BrowserContext, name: string): Promise<string | undefined> =>
+  (await context.cookies()).find((cookie) => cookie.name === name)?.value;
