@@ -105,7 +105,8 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
 
   const elsewhere = [
     "https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "/\n/evil.example",
-    "javascript:alert(1)", "http:evil.example", "///evil.example", "evil.example", "/ok\\..\\evil", "", "data:text/html,x", "/%00\u0000", `/${"a".repeat(4_000)}`,
+    "javascript:alert(1)", "http:evil.example", "///evil.example",
+    "evil.example", "/ok\\..\\evil", "", "data:text/html,x", "/%00\u0000", `/${"a".repeat(4_000)}`,
   ];
   test.each(elsewhere)("return_to %j leads to the start page", async (returnTo) => {
     const { context, page } = await scene.openAs(ownersEmail);
