@@ -33,12 +33,15 @@ const jsonSchemaOf = (schema: z.ZodType): Record<string, unknown> => z.toJSONSch
 /** A JSON Schema of an object, as MCP wants it of results; undefined for any other. */
 function objectSchema(schema: z.ZodType | undefined): ListedTool["outputSchema"] {
   const found = schema && jsonSchemaOf(schema);
-  return found?.["type"] === "object" ? { ...found, type: "object" } : undefined;
+  // A schema with a name is a reference to its definition beside it.
+  return found?.["type"] === "object" || found?.["$ref"] !== undefined ? { ...found, type: "object" } : undefined;
 }
 
 /** A tool as `tools/list` shows it. */
 function listedTool({ name, title, description, effect, input, output, endpoint }: Tool, endpoints: readonly ToolEndpoint[]): ListedTool {
-  const outputSchema = objectSchema(output ?? endpoints.find((each) => endpointName(each) === endpoint)?.response);
+  // Pages below the root share paths with the API.
+  const answering = endpoints.find((each) => each.base === "api" && endpointName(each) === endpoint);
+  const outputSchema = objectSchema(output ?? answering?.response);
   return {
     name, title, description,
     inputSchema: { ...jsonSchemaOf(input), type: "object" },

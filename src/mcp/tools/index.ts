@@ -12,18 +12,21 @@ import { adminUpstreamHealth } from "./admin-upstream-health.ts";
 import { adminUsageSummary } from "./admin-usage-summary.ts";
 import { createKey } from "./create-key.ts";
 import { getCredits } from "./get-credits.ts";
+import { getOkfConcept } from "./get-okf-concept.ts";
 import { getSystemStatus } from "./get-system-status.ts";
 import { getUsage } from "./get-usage.ts";
 import { listByokKeys } from "./list-byok-keys.ts";
 import { listKeys } from "./list-keys.ts";
 import { listModels } from "./list-models.ts";
+import { listOkfConcepts } from "./list-okf-concepts.ts";
 import { listPresets } from "./list-presets.ts";
 import { recommendModel } from "./recommend-model.ts";
 import { revokeKey } from "./revoke-key.ts";
 
 /** Every tool of the MCP server, in the order in which clients see them. */
 export const tools: readonly Tool[] = [
-  listModels, recommendModel, getUsage, listByokKeys, getCredits, listKeys, createKey, revokeKey, listPresets, getSystemStatus,
+  listModels, recommendModel, getUsage, listByokKeys, listOkfConcepts, getOkfConcept, getCredits, listKeys, createKey, revokeKey,
+  listPresets, getSystemStatus,
   // Operators
   adminListEndpoints, adminRequest, adminOverview, adminUsageSummary, adminNorthStar, adminListUsers, adminGetUser,
   adminErrorsOverview, adminSmokeTest, adminUpstreamHealth, adminGrantCredits,

@@ -100,6 +100,7 @@ describe.each(Object.entries(families))("%s", (_, family) => {
     }
     const listed = at(body, "result.tools");
     const names = Array.isArray(listed) ? listed.map((tool: unknown) => at(tool, "name")) : [];
+    if (Array.isArray(listed)) for (const tool of listed) expect(tool).toMatchObject({ outputSchema: { type: "object" } });
     expect(names).toEqual(Object.keys(toolContract).filter((name) => mayUse(toolContract[name] ?? { scope: null }, family)));
   });
 
@@ -162,7 +163,7 @@ test("every tool has a row of the contract, and every row a tool, with the same 
 test("a tool's endpoint is in the table, and asks for the tool's own scope", () => {
   for (const { name, scope, operators, endpoint: wanted } of tools) {
     if (wanted === undefined) continue;
-    const endpoint = endpoints.find(({ method, path }) => `${method} ${path}` === wanted);
+    const endpoint = endpoints.find(({ method, path, base }) => base === "api" && `${method} ${path}` === wanted);
     expect([name, endpoint === undefined]).toEqual([name, false]);
     const needs = endpoint?.access.anonymous || endpoint?.access.open ? null : endpoint?.access.managementScope;
     expect([name, needs]).toEqual([name, operators ? "write:management-keys" : scope]);

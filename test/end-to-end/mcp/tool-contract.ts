@@ -18,6 +18,8 @@ export const toolContract: Record<string, ToolRow> = {
   recommend_model: { scope: null, given: { task: "coding" }, required: ["task"] },
   get_usage: { scope: "read:analytics" },
   list_byok_keys: { scope: "read:byok" },
+  list_okf_concepts: { scope: null },
+  get_okf_concept: { scope: null, given: { id: "term/hold" }, required: ["id"] },
   get_credits: { scope: "read:credits" },
   list_keys: { scope: "read:llm-keys" },
   create_key: { scope: "write:llm-keys", given: {}, required: ["name"] },
