@@ -66,6 +66,7 @@ export const router = createRouter({
   routeTree: root.addChildren([overview, playground, activity, usage, models, model, keys, connections, credits, members, account]),
   defaultPendingComponent: () => <Skeleton height={320} />,
   defaultPreload: "intent",
+  basepath: "/dashboard",
 });
 
 declare module "@tanstack/react-router" {

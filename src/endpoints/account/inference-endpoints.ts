@@ -6,7 +6,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/chat/completions", "/messages", "/messages/count_tokens", "/responses", "/responses/compact", "/responses/:id", "/responses/:id/cancel",
   "/responses/:id/input_items", "/embeddings", "/v2/embed", "/rerank", "/v2/rerank", "/moderations", "/decisions", "/systemone",
   "/ocr/extract", "/documents/parse",
-  "/routing/explain", "/models", "/models/count", "/models/:owner/:model", "/models/:id",
+  "/routing/explain", "/models", "/models/count", "/models/recommend", "/models/:owner/:model", "/models/:id",
   "/models/:owner/:model/routing-preview", "/models/:owner/:model/metrics", "/models/:owner/:model/privacy",
   "/models/:owner/:model/uptime",
   "/models/:id/routing-preview", "/models/:id/metrics", "/models/:id/privacy", "/models/:id/uptime",

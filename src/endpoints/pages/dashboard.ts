@@ -21,7 +21,7 @@ const indexHeaders = {
 } as const;
 
 /** The dashboard's page; while it is built a page that loads itself again, and 404 where the dashboard is off. */
-export function dashboardResponse(context: RequestContext<unknown>, { dashboard }: Pick<Dependencies, "dashboard">): Response {
+function dashboardResponse(context: RequestContext<unknown>, { dashboard }: Pick<Dependencies, "dashboard">): Response {
   if (!dashboard.isOn) throw new GatewayError("not_found", "The dashboard is turned off here (dashboard: false).");
   const index = dashboard.index();
   if (index !== undefined) return new Response(index, { headers: { ...context.headers, ...indexHeaders } });
@@ -33,14 +33,14 @@ export function dashboardResponse(context: RequestContext<unknown>, { dashboard 
   return waiting;
 }
 
-/** Paths at which the dashboard's own router takes over. `/` is the start page, which shows the dashboard to people who signed in. */
+/** Paths below `/dashboard` at which the dashboard's own router takes over. */
 const clientPaths = [
-  "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
+  "", "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
 ] as const;
 
 /** The pages of the dashboard. */
 export const dashboardPages = clientPaths.map((path) => defineEndpoint<Dependencies>({
-  ...shared, path, summary: `Show the dashboard at ${path}.`, otherResponseTypes: ["text/html"],
+  ...shared, path: `/dashboard${path}`, summary: `Show the dashboard's page ${path || "/"}.`, otherResponseTypes: ["text/html"],
   handle: (context, deps) => dashboardResponse(context, deps),
 }));
 

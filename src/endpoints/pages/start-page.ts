@@ -6,7 +6,6 @@ import { linkButton } from "../../pages/message-page.ts";
 import { passkeyButton, passkeyScriptPath } from "../../pages/passkey-script.ts";
 import type { Html, Page } from "../../pages/page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { dashboardResponse } from "./dashboard.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 import { personOf, redirect } from "./signed-in.ts";
 
@@ -75,7 +74,7 @@ export const startPage = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
-    if (deps.dashboard.isOn) return dashboardResponse(context, deps);
+    if (deps.dashboard.isOn) return redirect(context, "/dashboard");
     return pageResponse(context, startOf(person, stepsOf(person, deps.publicUrl(), deps.exampleModel())));
   },
 });

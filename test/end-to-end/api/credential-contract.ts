@@ -91,9 +91,9 @@ export const contract: Record<string, ContractRow> = {
   "POST /sign-out": { without: "open", base: "root", accepted: 303 },
   "GET /forgot-password": { without: "open", base: "root" },
   "POST /forgot-password": { without: "open", base: "root", accepted: 400 },
-  ...Object.fromEntries([
-    "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
-  ].map((path) => [`GET ${path}`, { without: "open", base: "root", path: path.replaceAll(":", ""), accepted: 404 }] as const)),
+  ...Object.fromEntries(["", "/playground", "/activity", "/usage",
+    "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
+  ].map((path) => [`GET /dashboard${path}`, { without: "open", base: "root", path: `/dashboard${path}`, accepted: 404 }] as const)),
   "GET /assets/:file": { without: "open", base: "root", path: "/assets/none.js", accepted: 404 },
   "GET /fonts/:file": { without: "open", base: "root", path: "/fonts/none.woff2", accepted: 404 },
   "GET /device": { without: "open", base: "root" },

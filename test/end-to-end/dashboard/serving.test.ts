@@ -20,7 +20,7 @@ afterAll(() => people.stop());
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(people.gateway().origin + path, { headers });
 
 test("the page has a strict policy and names files that are there", async () => {
-  const response = await get("/keys");
+  const response = await get("/dashboard/keys");
   const page = await response.text();
   expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-cache"]);
   const policy = response.headers.get("content-security-policy") ?? "";
@@ -33,7 +33,7 @@ test("the page has a strict policy and names files that are there", async () => 
 });
 
 test("files are compressed, typed and kept by caches for as long as their name stands for their content", async () => {
-  const [, script = ""] = /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/keys")).text()) ?? [];
+  const [, script = ""] = /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/dashboard/keys")).text()) ?? [];
   const response = await fetch(people.gateway().origin + script, { headers: { "accept-encoding": "gzip" }, decompress: false });
   expect(response.headers.get("content-encoding")).toBe("gzip");
   expect(response.headers.get("content-type")).toStartWith("text/javascript");
@@ -49,22 +49,24 @@ test.each(["/assets/none.js", "/assets/..%2findex.html", "/fonts/none.woff2"])("
   expect((await get(path)).status).toBe(404);
 });
 
-test("the start page is the dashboard for people who signed in, and others sign in first", async () => {
-  expect(await (await people.owner.ask("GET", "/")).text()).toContain('id="root"');
+test("the start page leads people who signed in to the dashboard, and others sign in first", async () => {
+  const start = await people.owner.ask("GET", "/");
+  expect([start.status, start.headers.get("location")]).toEqual([303, "/dashboard"]);
+  expect(await (await people.owner.ask("GET", "/dashboard")).text()).toContain('id="root"');
   const stranger = await people.stranger().ask("GET", "/");
   expect([stranger.status, stranger.headers.get("location")]).toEqual([303, "/sign-in"]);
 });
 
 test("a gateway without a dashboard has none of its pages", async () => {
   const plain: TestGateway = await startGateway();
-  expect((await fetch(`${plain.origin}/keys`)).status).toBe(404);
+  expect((await fetch(`${plain.origin}/dashboard/keys`)).status).toBe(404);
   await plain.stop();
 });
 
 test("while it is built the page says so and loads itself again", async () => {
   const empty = mkdtempSync(join(tmpdir(), "switchyard-dashboard-"));
   const plain: TestGateway = await startGateway({ dashboard: { folder: empty, buildScript: undefined } });
-  const response = await fetch(`${plain.origin}/keys`);
+  const response = await fetch(`${plain.origin}/dashboard/keys`);
   expect([response.status, response.headers.get("refresh")]).toEqual([503, "1"]);
   await plain.stop();
   rmSync(empty, { recursive: true });
