@@ -9,8 +9,11 @@ import { describeMachine } from "./machine.ts";
 import { alignedTable } from "./report.ts";
 import { median } from "./results.ts";
 
-/** What an answer may take at the median, in milliseconds. */
+/** What an answer may take at the median, in milliseconds: those that look at many records, and all others. */
+const searchBarMs = 300;
 const barMs = 50;
+const barOf = (path: string): number =>
+  (/^\/analytics\/(generations[?/].*(=|histogram)|errors|activity|usage)/.test(path) ? searchBarMs : barMs);
 const timesAsked = 25;
 const days = 90;
 const nowMs = new Date().setUTCHours(12, 0, 0, 0);
@@ -45,6 +48,19 @@ const paths = (ids: { oldest: string; newest: string }): string[] => [
   "/analytics/generations?limit=1000",
   `/analytics/generations?after=${ids.oldest}`,
   `/analytics/generations?from=${ago(60)}&to=${ago(59)}&limit=1000`,
+  `/analytics/usage?from=${ago(90)}&group_by=model`,
+  "/analytics/generations?model=maker/model-7",
+  "/analytics/generations?key_id=key_3&model=maker/model-9&status=completed",
+  "/analytics/generations?provider=provider-none",
+  "/analytics/generations?status=cut,failed",
+  "/analytics/generations?error=upstream_error",
+  "/analytics/generations?app=nobody",
+  "/analytics/generations?min_cost=1",
+  `/analytics/generations/histogram?from=${ago(90)}&key_id=key_3`,
+  `/analytics/generations/histogram?from=${ago(1)}`,
+  `/analytics/generations/histogram?from=${ago(90)}&app=nobody`,
+  `/analytics/errors?from=${ago(90)}`,
+  `/analytics/latency?from=${ago(89)}`,
   `/generation/${ids.newest}/explain`,
   "/analytics/network",
   "/health",
@@ -86,9 +102,9 @@ function report(answers: readonly Answer[]): void {
       [path.replaceAll(/(\d{4}-\d\d-\d\d)T[\d:.]+Z/g, "$1"), String(status), String(kilobytes), medianMs.toFixed(1),
         worstMs.toFixed(1)]),
   ]));
-  const missed = answers.filter(({ status, medianMs }) => status !== 200 || medianMs > barMs);
+  const missed = answers.filter(({ path, status, medianMs }) => status !== 200 || medianMs > barOf(path));
   if (missed.length === 0) return;
-  console.log(`over ${barMs} ms, or no answer: ${missed.map(({ path }) => path).join(", ")}`);
+  console.log(`too slow, or no answer: ${missed.map(({ path }) => path).join(", ")}`);
   process.exitCode = 1;
 }
 

@@ -15,6 +15,7 @@ import type { HubTables } from "../mcp/hub/entry-store.ts";
 import { generationInsert } from "../insights/generation-record.ts";
 import type { GenerationTables } from "../insights/generation-store.ts";
 import type { InsightTables } from "../insights/open-insights.ts";
+import { refusedHourAdd } from "../insights/refused-requests.ts";
 import { usageAddStatements } from "../insights/usage-rollup.ts";
 import { hasSeveralGateways } from "./open-shared.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
@@ -32,7 +33,7 @@ export type AppTables =
 const commitStatements: CommitStatements = {
   inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, auditChainInsert, generationInsert, ...storedResponseInserts,
     ...paymentInserts],
-  adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements],
+  adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements, refusedHourAdd],
 };
 
 /** Opens the database with the tables and the commits of every room. */

@@ -17,6 +17,8 @@ export function compileApp(
     dependencies: Dependencies; counters: RateCounters; clock: Clock; tools: AppTools;
   },
 ): ReturnType<typeof compileRoutes> {
+  const observe = observeErrors({ ...tools, clock: parts.clock });
+  const { refused } = parts.dependencies.insights;
   const addressOf = clientAddressReader(settings.trustProxy);
   const encrypted = encryptionReader(settings.trustProxy);
   return compileRoutes({
@@ -24,7 +26,11 @@ export function compileApp(
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
     isEncrypted: (request) => encrypted(request, request.peerAddress),
-    onError: observeErrors({ ...tools, clock: parts.clock }),
+    onError(error, context) {
+      observe(error, context);
+      const { caller } = context;
+      if (caller.kind === "llm-key") refused.note({ workspaceId: caller.workspace.id, keyId: caller.key.id, code: error.code });
+    },
     onAnswerError: (error) => tools.logger.error({ err: error }, "the answer of a request with an idempotency key could not be kept"),
     onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
     ...observeRequests(tools.metrics),

@@ -10,8 +10,11 @@ import { mayBeId, newId } from "../platform/lib/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 import type { Terms } from "./terms.ts";
 
-/** How an app was connected: by a device code, by OAuth's authorization code, or with a key by the page at `/auth`. */
-export type ConnectionOrigin = "device" | "oauth" | "key";
+/**
+ * How an app was connected: by a device code, by OAuth's authorization code, with a key by the page at `/auth`, or as the
+ * dashboard's own playground.
+ */
+export type ConnectionOrigin = "device" | "oauth" | "key" | "playground";
 
 /** A connected app: a client, the person who granted, and what was granted. Times in milliseconds. */
 export interface Connection {

@@ -3,6 +3,7 @@ import { AuthorizationCodes } from "./authorization-codes.ts";
 import { Connections, type ConnectionsOptions } from "./connections.ts";
 import { DeviceCodes } from "./device-codes.ts";
 import { OauthClients } from "./oauth-clients.ts";
+import { Playground } from "./playground.ts";
 import { RefreshTokens } from "./refresh-tokens.ts";
 
 /** Everything that mints credentials for apps by the consent of a person or a key. */
@@ -11,6 +12,7 @@ export interface Consent {
   devices: DeviceCodes;
   clients: OauthClients;
   connections: Connections;
+  playground: Playground;
   refreshTokens: RefreshTokens;
   /** Deletes codes, tokens and clients that have ended. */
   removeEnded(): Promise<void>;
@@ -24,14 +26,15 @@ export function openConsent(options: ConsentOptions): Consent {
   const codes = new AuthorizationCodes(options);
   const devices = new DeviceCodes(options);
   const clients = new OauthClients(options);
-  const refreshTokens = new RefreshTokens(options);
   const connections = new Connections(options);
+  const refreshTokens = new RefreshTokens(options);
   return {
     codes,
     devices,
     clients,
     refreshTokens,
     connections,
+    playground: new Playground({ ...options, connections }),
     async removeEnded() {
       for (const part of [codes, devices, refreshTokens, connections]) await part.removeEnded();
       await clients.removeUnused();

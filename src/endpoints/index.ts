@@ -55,6 +55,7 @@ import {
 } from "./consent/oauth-metadata.ts";
 import { registerOauthClient } from "./consent/oauth-register.ts";
 import { mcpOauthToken, oauthToken, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
+import { createPlaygroundKey } from "./consent/playground-key.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { recommendModelsFor } from "./catalog/recommend.ts";
@@ -82,8 +83,9 @@ import {
 } from "./hub/hubs.ts";
 import { approvePrompt, changePrompt, listReviews, promptRoutes, publishPrompt, rejectPrompt } from "./hub/prompts.ts";
 import { changeSkill, exportSkill, publishSkill, skillRoutes } from "./hub/skills.ts";
-import { activityAnalytics, generationAnalytics, usageAnalytics } from "./insights/analytics.ts";
+import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import { explainGeneration } from "./insights/explain-generation.ts";
+import { errorAnalytics, generationAnalytics, generationHistogram, latencyAnalytics } from "./insights/generation-list.ts";
 import { generationById, generationByQuery } from "./insights/generation.ts";
 import { health } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
@@ -138,7 +140,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   oauthToken, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
   authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
   protectedResourceMetadata, ...protectedResourceMetadataBelow,
-  listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
+  createPlaygroundKey, listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
   // Tools for agents
   mcp,
   // Hub
@@ -156,7 +158,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   errorsOverview, northStar, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
   // Insights
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
-  usageAnalytics, activityAnalytics, generationAnalytics,
+  usageAnalytics, activityAnalytics, generationAnalytics, generationHistogram, errorAnalytics, latencyAnalytics,
   // Operations
   openApi, docs, healthz, readyz, metrics,
 ];

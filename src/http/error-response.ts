@@ -15,7 +15,8 @@ export function errorResponse<Dependencies>(
   },
 ): Answer {
   const error = asGatewayError(thrown);
-  options.onError(error, { traceId: context.traceId, method: context.request.method, path: pathOf(context.request) });
+  const { traceId, request, caller } = context;
+  options.onError(error, { traceId, method: request.method, path: pathOf(request), caller });
   if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
   return options.errorPage(error, { context, headers })

@@ -129,20 +129,49 @@ const errorSchema: Json = {
   },
 };
 
+/** What the endpoints of a tag are for. */
+const tagDescriptions: Readonly<Record<string, string>> = {
+  "Account": "People, organisations, keys, credits and budgets.",
+  "Admin": "For the operators of the service.",
+  "BYOK": "Provider keys of the workspace, and those that are donated.",
+  "Catalog": "Models and providers: prices, capabilities, health.",
+  "Connected apps": "Apps that hold a token of a person.",
+  "Hub": "Prompts, skills and hubs.",
+  "Inference": "Requests to models. LLM keys alone.",
+  "Insights": "What was used, what it cost, what went wrong.",
+  "Key minting": "Ways by which apps get keys and tokens.",
+  "MCP": "Tools of the service, for agents.",
+  "Operations": "Liveness, readiness, metrics and this document.",
+  "Pages": "Pages for browsers.",
+  "Payments": "Top-ups, automatic top-ups and invoices.",
+  "Presets": "Named bundles of request settings.",
+  "Security": "Address ranges, privacy, findings and the audit log.",
+  "Signing in": "Sessions: passwords, passkeys, second factors and sign-in at providers.",
+};
+
+/** The endpoints that the document describes: a path stands there once, so a page at the root whose path the API has, too, is left out. */
+export function describedEndpoints(endpoints: readonly Endpoint<never>[]): readonly Endpoint<never>[] {
+  const ofApi = new Set(endpoints.filter(({ base }) => base === "api").map(({ path }) => path));
+  return endpoints.filter(({ base, path }) => base === "api" || !ofApi.has(path));
+}
+
 /** The OpenAPI 3.1 document of an endpoint table. */
 export function openApiDocument(endpoints: readonly Endpoint<never>[], { version, publicUrl }: { version: string; publicUrl: string }): Json {
   const paths: Record<string, Json> = {};
   const schemas = new Schemas();
-  for (const endpoint of endpoints) {
+  for (const endpoint of describedEndpoints(endpoints)) {
     const path = openApiPath(endpoint.base === "api" ? endpoint.path : endpoint.path);
     const item = (paths[path] ??= endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
     item[endpoint.method.toLowerCase()] = operation(endpoint, schemas);
   }
   return {
     openapi: "3.1.0",
-    info: { title: `${brand.productName} API`, version, description: "One API in front of many model providers." },
+    info: {
+      title: `${brand.productName} API`, version, description: "One API in front of many model providers.",
+      license: { name: "MIT", identifier: "MIT" }, contact: { name: `${brand.productName} at ${publicUrl}`, url: publicUrl },
+    },
     servers: [{ url: `${publicUrl}/api/v1` }, { url: `${publicUrl}/v1` }],
-    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     paths,
     components: {
       schemas: { Error: errorSchema, ...schemas.named },

@@ -1,3 +1,4 @@
+import type { Caller } from "../account/keys/caller.ts";
 import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
 import type { IdempotentAnswers } from "../account/idempotency/idempotent-answers.ts";
 import type { Security } from "../account/security/open-security.ts";
@@ -26,7 +27,7 @@ export interface RouterOptions<Dependencies> {
   /** Whether a request was encrypted on its way. */
   isEncrypted(request: ServedRequest): boolean;
   /** Told of every refused or failed request, for logs and metrics. */
-  onError(error: GatewayError, context: { traceId: string; method: string; path: string }): void;
+  onError(error: GatewayError, context: { traceId: string; method: string; path: string; caller: Caller }): void;
   /** Renders an error as a page where a person asks with a browser; undefined for programs. */
   errorPage(error: GatewayError, answer: { context: RequestContext; headers: Readonly<Record<string, string>> }): Response | undefined;
   /** Answers of requests that name themselves. */

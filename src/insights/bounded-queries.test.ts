@@ -7,7 +7,8 @@ import { type CompiledQuery, sql } from "kysely";
 import { openInsightStorage, type InsightTables } from "../../test/support/generation-records.ts";
 import { dayMs, hourMs } from "../platform/lib/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import { GenerationStore } from "./generation-store.ts";
+import { GenerationSearch, type GenerationFilter, type GenerationRange } from "./generation-search.ts";
+import { lowestIdAt } from "./generation-store.ts";
 import { NetworkStore } from "./network-store.ts";
 import { sumsSql, UsageStore, type UsageQuery } from "./usage-store.ts";
 
@@ -52,26 +53,39 @@ const usageOf = (changes: Partial<UsageQuery>): UsageQuery => ({
   workspaceId: "ws_1", fromMs: nowMs - 30 * dayMs, toMs: nowMs, interval: "day", groupBy: [], ...changes,
 });
 
+const every = (filter: GenerationFilter): GenerationRange => ({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs, filter });
+const wholeRange = { low: lowestIdAt(0), end: lowestIdAt(nowMs) };
+
 /** Everything that analytics asks the database. */
 const queries: Record<string, () => CompiledQuery> = {
   "usage by the day": () => sumsSql(usageOf({})).compile(storage.database),
   "usage by day, model and key": () => sumsSql(usageOf({ groupBy: ["model", "key_id"] })).compile(storage.database),
   "usage by day and provider": () => sumsSql(usageOf({ groupBy: ["provider"] })).compile(storage.database),
   "usage by the hour": () => sumsSql(usageOf({ interval: "hour", groupBy: ["provider"] })).compile(storage.database),
-  "a page of generations": () =>
-    new GenerationStore(parts()).pageQuery({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs, limit: 101 }).compile(),
+  "a page of generations": () => new GenerationSearch(parts()).stepSql(every({}), { ...wholeRange, limit: 101 }).compile(storage.database),
+  "generations by key and app": () =>
+    new GenerationSearch(parts()).stepSql(every({ keyIds: ["key"], appTitle: "app" }), { ...wholeRange, limit: 101 })
+      .compile(storage.database),
+  "the size of a step": () =>
+    new GenerationSearch(parts()).stepSizeSql(every({ keyIds: ["key"] }), { ...wholeRange, rows: 100 })
+      .compile(storage.database),
   "hours of the whole service": () => new NetworkStore(parts()).hoursQuery(day * 24 - 23).compile(),
   "days of the whole service": () => new NetworkStore(parts()).daysQuery(day - 29).compile(),
   "models of the whole service": () => new NetworkStore(parts()).modelsQuery(day - 29).compile(),
 };
 
-test.each(Object.entries(queries))("%s reads a range of an index and never a whole table", (_, query) => {
-  const { sql: text, parameters } = query();
+/** How SQLite would go about a query. */
+function planOf({ sql: text, parameters }: CompiledQuery): string[] {
   // On a connection of its own: an explained statement holds its connection at the rows of that moment.
   const connection = new Database(path, { readonly: true });
   const details = (connection.query(`explain query plan ${text}`).all(...parameters as SQLQueryBindings[]) as { detail: string }[])
     .map(({ detail }) => detail);
   connection.close();
+  return details;
+}
+
+test.each(Object.entries(queries))("%s reads a range of an index and never a whole table", (_, query) => {
+  const details = planOf(query());
   const reads = /^SEARCH (usage_days|usage_key_days|usage_hours|network_days|network_hours|generations) USING/;
   expect(details.some((detail) => reads.test(detail))).toBe(true);
   expect(details.filter((detail) => /^SCAN (usage_|network_|generations)/.test(detail))).toEqual([]);
@@ -82,9 +96,19 @@ test("a range of days gives its days, whatever is beside it", async () => {
   expect(lines?.map(({ requests, costNanoUsd }) => `${requests} ${costNanoUsd}`)).toEqual(Array.from({ length: 10 }, () => "20 20000"));
 });
 
+test("what did not complete is found by an index that has nothing else", () => {
+  const search = new GenerationSearch(parts());
+  const range = every({ statuses: ["failed", "cut"] });
+  const uses = /^SEARCH generations USING (COVERING )?INDEX generations_unfinished/;
+  const asked = [search.stepSql(range, { ...wholeRange, limit: 101 }), search.stepSizeSql(range, { ...wholeRange, rows: 100 })];
+  for (const query of asked) expect(planOf(query.compile(storage.database)).some((detail) => uses.test(detail))).toBe(true);
+});
+
 test("a page of generations is its workspace's newest", async () => {
-  const lines = await new GenerationStore(parts()).list({ workspaceId: "ws_1", fromMs: 0, toMs: nowMs + 1, limit: 100 });
-  expect(lines.map(({ createdAtMs }) => createdAtMs)).toEqual(Array.from({ length: 100 }, (_, index) => nowMs - (index * 20 + 1) * 1_000));
+  const { records, next } = await new GenerationSearch(parts()).page({ ...every({}), toMs: nowMs + 1, limit: 100 });
+  expect(records.map(({ createdAtMs }) => createdAtMs))
+    .toEqual(Array.from({ length: 100 }, (_, index) => nowMs - (index * 20 + 1) * 1_000));
+  expect(next).toBe(records.at(-1)?.id);
 });
 
 test("what would read or answer too much is refused, not cut short", async () => {

@@ -35,49 +35,37 @@ export function generationIdOf(id: string): string {
 /** What every generation id looks like; anything else is no record's, and need not be asked for. */
 const generationIdPattern = /^gen_[0-9a-f]{32}$/;
 
-/** One line of a list of records: everything but what explains the charge. */
-export type GenerationLine = Omit<GenerationRecord, "attempts" | "detail">;
-
-/** Which records a list shows, newest first. */
-export interface GenerationPage {
-  workspaceId: string;
-  /** From this wall time on, in milliseconds. */
-  fromMs: number;
-  /** Before this one. */
-  toMs: number;
-  /** Only records that are older than this one's id, of which nothing else is asked. */
-  after?: string | undefined;
-  limit: number;
-}
-
 /** The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key orders by it. */
 export const lowestIdAt = (atMs: number): string => `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
 
-const lineOf = (row: Omit<GenerationTables["generations"], "detail">): GenerationLine => ({
-  id: row.id,
-  createdAtMs: row.created_at_ms,
-  workspaceId: row.workspace_id,
-  keyId: row.key_id,
-  surface: row.surface,
-  requestedModel: row.requested_model,
-  model: row.model,
-  provider: row.provider,
-  upstreamModel: row.upstream_model,
-  upstreamId: row.upstream_id,
-  status: row.status as GenerationRecord["status"],
-  finishReason: row.finish_reason,
-  streamed: row.streamed === 1,
-  promptTokens: row.prompt_tokens,
-  completionTokens: row.completion_tokens,
-  costNanoUsd: BigInt(row.cost_nano),
-  latencyMs: row.latency_ms,
-  firstTokenMs: row.first_token_ms,
-});
-
-const lineColumns = [
-  "id", "created_at_ms", "workspace_id", "key_id", "surface", "requested_model", "model", "provider", "upstream_model", "upstream_id",
-  "status", "finish_reason", "streamed", "prompt_tokens", "completion_tokens", "cost_nano", "latency_ms", "first_token_ms",
-] as const;
+/** The record of a row. */
+export function recordOfRow(row: GenerationTables["generations"]): GenerationRecord {
+  const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & { attempts?: AttemptRecord[] };
+  return {
+    id: row.id,
+    createdAtMs: row.created_at_ms,
+    workspaceId: row.workspace_id,
+    keyId: row.key_id,
+    surface: row.surface,
+    requestedModel: row.requested_model,
+    model: row.model,
+    provider: row.provider,
+    upstreamModel: row.upstream_model,
+    upstreamId: row.upstream_id,
+    status: row.status as GenerationRecord["status"],
+    finishReason: row.finish_reason,
+    streamed: row.streamed === 1,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    costNanoUsd: BigInt(row.cost_nano),
+    latencyMs: row.latency_ms,
+    firstTokenMs: row.first_token_ms,
+    attempts: storedAttempts(attempts, {
+      provider: row.provider, model: row.model, upstreamModel: row.upstream_model, latencyMs: row.latency_ms,
+    }),
+    detail,
+  };
+}
 
 /** Reads of generation records; they are written through the commit queue only. */
 export class GenerationStore {
@@ -97,31 +85,7 @@ export class GenerationStore {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const row = await this.database.selectFrom("generations").selectAll()
       .where("id", "=", generationId).where("workspace_id", "=", workspaceId).executeTakeFirst();
-    if (row === undefined) return undefined;
-    const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & { attempts?: AttemptRecord[] };
-    return {
-      ...lineOf(row),
-      attempts: storedAttempts(attempts, {
-        provider: row.provider, model: row.model, upstreamModel: row.upstream_model, latencyMs: row.latency_ms,
-      }),
-      detail,
-    };
-  }
-
-  /** A page of the workspace's records, newest first; at most `limit` of them. */
-  async list(page: GenerationPage): Promise<GenerationLine[]> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
-    const rows = await this.pageQuery(page).execute();
-    return rows.map(lineOf);
-  }
-
-  /** What `list` asks the database; by the primary key alone. */
-  pageQuery({ workspaceId, fromMs, toMs, after, limit }: GenerationPage) {
-    const end = lowestIdAt(toMs);
-    return this.database.selectFrom("generations").select(lineColumns)
-      .where("workspace_id", "=", workspaceId)
-      .where("id", ">=", lowestIdAt(fromMs)).where("id", "<", after !== undefined && after < end ? after : end)
-      .orderBy("id", "desc").limit(limit);
+    return row && recordOfRow(row);
   }
 
   /**

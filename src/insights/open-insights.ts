@@ -2,6 +2,8 @@ import type { Kysely } from "kysely";
 import { dayMs, minuteMs, type Clock } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import { GenerationFigures } from "./generation-figures.ts";
+import { GenerationSearch } from "./generation-search.ts";
 import { GenerationSizes } from "./generation-sizes.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { HealthMonitor } from "./health/health-monitor.ts";
@@ -17,12 +19,13 @@ import { Traffic } from "./health/traffic.ts";
 import { NetworkStatistics, type DescribeModel } from "./network-statistics.ts";
 import { NetworkStore } from "./network-store.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
+import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
 import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 import { UsageStore } from "./usage-store.ts";
 
 /** Tables that insights write and read beside the generation records. */
-export type InsightTables = UsageTables & HealthEventTables & SmokeTables;
+export type InsightTables = UsageTables & HealthEventTables & SmokeTables & RefusedTables;
 
 /** How often what no request brings along is looked after, and the statistics are read anew (contract). */
 const checkEveryMs = 10_000;
@@ -46,6 +49,9 @@ export interface Insights {
   usage: UsageStore;
   /** The counters of the whole service, for operators. */
   service: ServiceUsageStore;
+  /** Finds generation records, and what they add up to. */
+  search: GenerationSearch;
+  figures: GenerationFigures;
   /** What the generation records take in the database. */
   sizes: GenerationSizes;
   network: NetworkStatistics;
@@ -54,6 +60,8 @@ export interface Insights {
   recorder: HealthRecorder;
   /** Writes the records of requests that were not charged. */
   unsettled: UnsettledRecords;
+  /** Counts the requests that a limit, a budget or the balance refused. */
+  refused: RefusedRequests;
   /** To be told of the service's own jobs. */
   jobs: JobRegistry;
   /** The gravest reason to treat a provider otherwise than others; undefined for a healthy one. For routing. */
@@ -95,18 +103,24 @@ export async function openInsights(options: {
     commits, clock, onExcess: options.onExcess,
     onError: (error) => onError(error, "the record of a failed or cached request could not be written"),
   });
+  const refused = new RefusedRequests({
+    database: database.withTables(), commits, clock,
+    onError: (error) => onError(error, "the count of refused requests could not be written"),
+  });
   const health = new HealthMonitor({ ...options, ...ports, traffic, states, budgets, smoke, jobs, events });
   return {
     usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
+    search: new GenerationSearch({ database: database.withTables(), commits, kind: options.kind }),
+    figures: new GenerationFigures({ database: database.withTables(), commits, kind: options.kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
-    network, health, recorder, unsettled, jobs,
+    network, health, recorder, unsettled, refused, jobs,
     stateOf: (providerId) => states.stateOf(providerId),
-    ...upkeep({ network, health, jobs, onError }),
+    ...upkeep({ network, health, refused, jobs, onError }),
   };
 }
 
-function upkeep({ network, health, jobs, onError }: Pick<Insights, "network" | "health" | "jobs"> & {
+function upkeep({ network, health, refused, jobs, onError }: Pick<Insights, "network" | "health" | "refused" | "jobs"> & {
   onError(error: unknown, message: string): void;
 }): Pick<Insights, "start" | "stop"> {
   let timers: ReturnType<typeof setInterval>[] = [];
@@ -127,7 +141,7 @@ function upkeep({ network, health, jobs, onError }: Pick<Insights, "network" | "
     async stop() {
       for (const timer of timers) clearInterval(timer);
       await Promise.all([refreshing, checking]);
-      await health.stop();
+      await Promise.all([health.stop(), refused.write()]);
     },
   };
 }

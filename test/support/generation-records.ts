@@ -6,6 +6,7 @@ import { hourMs } from "../../src/platform/lib/clock.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { generationInsert, generationRow, type AttemptRecord, type GenerationRecord } from "../../src/insights/generation-record.ts";
 import type { GenerationTables } from "../../src/insights/generation-store.ts";
+import { refusedHourAdd, type RefusedTables } from "../../src/insights/refused-requests.ts";
 import { usageAdds, usageAddStatements, type UsageTables } from "../../src/insights/usage-rollup.ts";
 
 /** A try at a provider that served, unless it is said otherwise. */
@@ -45,10 +46,10 @@ export function recordInSeries(index: number, createdAtMs = Date.UTC(2026, 10, 1
 }
 
 /** Tables of records and of what counts them. */
-export type InsightTables = GenerationTables & UsageTables;
+export type InsightTables = GenerationTables & UsageTables & RefusedTables;
 
 /** The storage of records, as the gateway opens it. */
 export const openInsightStorage = (url: string): Promise<Storage<InsightTables>> => openStorage<InsightTables>({
   url, durability: "process", migrations, lockTimeoutMs: 0,
-  commitStatements: { inserts: [generationInsert], adds: usageAddStatements },
+  commitStatements: { inserts: [generationInsert], adds: [...usageAddStatements, refusedHourAdd] },
 });

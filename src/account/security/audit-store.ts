@@ -33,6 +33,13 @@ export interface AuditQuery {
   /** Entries older than this one; undefined for the newest. */
   before: string | undefined;
   actorId: string | undefined;
+  /** Method and path pattern, such as `PATCH /keys/:hash`. */
+  action?: string | undefined;
+  /** Id of what the change was about. */
+  target?: string | undefined;
+  /** Wall times in milliseconds; the end is exclusive. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
   limit: number;
 }
 
@@ -45,7 +52,7 @@ export class AuditStore {
   }
 
   /** Entries of a workspace, the newest first. */
-  async list({ workspaceId, before, actorId, limit }: AuditQuery): Promise<AuditEntry[]> {
+  async list({ workspaceId, before, actorId, action, target, fromMs, toMs, limit }: AuditQuery): Promise<AuditEntry[]> {
     let query = this.database.selectFrom("audit_log as entry")
       .leftJoin("audit_outcomes as outcome", (join) =>
         join.onRef("outcome.workspace_id", "=", "entry.workspace_id").onRef("outcome.audit_id", "=", "entry.id"))
@@ -53,6 +60,12 @@ export class AuditStore {
       .where("entry.workspace_id", "=", workspaceId);
     if (before !== undefined) query = query.where("entry.id", "<", before);
     if (actorId !== undefined) query = query.where("entry.actor_id", "=", actorId);
+    if (action !== undefined) query = query.where("entry.action", "=", action);
+    if (target !== undefined) {
+      query = query.where((where) => where.or([where("entry.target", "=", target), where("outcome.target", "=", target)]));
+    }
+    if (fromMs !== undefined) query = query.where("entry.at_ms", ">=", fromMs);
+    if (toMs !== undefined) query = query.where("entry.at_ms", "<", toMs);
     const rows = await query.orderBy("entry.id", "desc").limit(limit).execute();
     return rows.map((row) => ({
       id: row.id,

@@ -3,7 +3,9 @@ import type { AuditEntry } from "../../account/security/audit-store.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { checkBody } from "../../http/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { range } from "../insights/analytics-query.ts";
 import { workspaceOf } from "./account-caller.ts";
 
 const pageMax = 200;
@@ -38,6 +40,14 @@ function idIn(query: URLSearchParams, param: string, pattern = /^[\w.-]{1,100}$/
   throw new GatewayError("bad_request", `${param}: is no id.`, { param });
 }
 
+/** What entries say they were, such as `PATCH /keys/:hash`. */
+const textIn = (query: URLSearchParams, param: string): string | undefined => idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
+
+const rangeSchema = z.object(range).transform(({ from, to }) => ({ fromMs: from, toMs: to }));
+
+const timesIn = (query: URLSearchParams): Record<string, string> =>
+  Object.fromEntries([...query].filter(([name]) => name === "from" || name === "to"));
+
 /** Lists who changed what in the workspace, and from where. */
 export const listAuditLog = defineEndpoint<Dependencies>({
   method: "GET",
@@ -49,7 +59,15 @@ export const listAuditLog = defineEndpoint<Dependencies>({
   description: "Newest first, refused ones as well; nothing can be changed or deleted. fields names what was sent, never its values. "
     + "next_cursor, sent as cursor, gives the entries before these.",
   tag: "Security",
-  query: z.object({ limit: z.string().optional(), cursor: z.string().optional(), actor: z.string().optional() }),
+  query: z.object({
+    limit: z.string().optional().describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
+    cursor: z.string().optional().describe("next_cursor of the page before."),
+    actor: z.string().optional().describe("Id of who made the changes."),
+    action: z.string().optional().describe("Method and path pattern of the changes, as entries have it."),
+    target: z.string().optional().describe("Id of what was changed."),
+    from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
+    to: z.string().optional().describe("End of the range, exclusive."),
+  }),
   response: z.object({
     object: z.literal("list"), data: z.array(entrySchema), has_more: z.boolean(), next_cursor: z.string().nullable(),
   }),
@@ -59,7 +77,7 @@ export const listAuditLog = defineEndpoint<Dependencies>({
     const limit = limitOf(query.get("limit"));
     const found = await security.auditStore.list({
       workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"),
-      limit: limit + 1,
+      action: textIn(query, "action"), target: idIn(query, "target"), ...checkBody(rangeSchema, timesIn(query)), limit: limit + 1,
     });
     const data = found.slice(0, limit).map(entryObject);
     const more = found.length > limit;

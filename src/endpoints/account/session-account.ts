@@ -84,6 +84,7 @@ export async function assertNothingLeft({ ledger }: Dependencies, workspaceId: s
 
 /** Deletes a user, ends the apps that they connected, and revokes the management keys that they made in organisations that go on. */
 export async function deleteWithKeys(deps: Dependencies, userId: string, by: string | null): Promise<ClosedWorkspace[]> {
+  await deps.userEditor.find(userId);
   const organizations = await deps.people.organizations.of(userId);
   const closed = await deps.userEditor.remove(userId, by);
   await deps.consent.connections.endAll({ userId }, "The account of the person was deleted.");

@@ -18,8 +18,11 @@ const connectionSchema = z.object({
   object: z.literal("connection"),
   client: z.object({ id: z.string().nullable(), name: z.string() }),
   origin: z
-    .enum(["device", "oauth", "key"])
-    .describe("How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth."),
+    .enum(["device", "oauth", "key", "playground"])
+    .describe(
+      "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the "
+      + "dashboard's own.",
+    ),
   scopes: z.array(z.string()),
   bundle: z
     .enum(["read_only", "standard"])

@@ -5,12 +5,10 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
 
 /** Longest ranges in days: hours are many, and older ones are only kept by the day. */
-const rangeDaysMax = { hour: 31, day: 366 } as const;
-const rangeDaysDefault = 7;
+export const rangeDaysMax = { hour: 31, day: 366 } as const;
+export const rangeDaysDefault = 7;
 const activityDaysMax = 90;
 const activityDaysDefault = 30;
-const generationsMax = 1_000;
-const generationsDefault = 100;
 
 const timeProblem = "must be an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z";
 const isoTime = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -29,7 +27,8 @@ const groupSchema = z.string().transform((text, context): readonly UsageGroup[] 
   return usageGroups.filter((group) => named.includes(group));
 });
 
-const range = { from: timeSchema.optional(), to: timeSchema.optional() };
+/** The range of every query. */
+export const range = { from: timeSchema.optional(), to: timeSchema.optional() };
 
 const usageSchema = z.object({
   ...range,
@@ -38,14 +37,6 @@ const usageSchema = z.object({
 });
 const activitySchema = z.object(range);
 
-const limitProblem = `must be an integer from 1 to ${generationsMax}`;
-const cursorProblem = "must be the id of a generation, such as next_cursor of the page before";
-const generationsSchema = z.object({
-  ...range,
-  limit: z.coerce.number(limitProblem).int(limitProblem).min(1, limitProblem).max(generationsMax, limitProblem).default(generationsDefault),
-  after: z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem).optional(),
-});
-
 /** The query strings as documents show them. */
 export const analyticsQueries = {
   usage: z.object({
@@ -53,10 +44,6 @@ export const analyticsQueries = {
     group_by: z.string().optional().describe("model, key and provider; several with commas between them."),
   }),
   activity: z.object({ from: z.string().optional(), to: z.string().optional() }),
-  generations: z.object({
-    from: z.string().optional(), to: z.string().optional(), limit: z.int().min(1).max(generationsMax).optional(),
-    after: z.string().optional(),
-  }),
 };
 
 /** A range of wall times in milliseconds; the end is exclusive. */
@@ -65,7 +52,8 @@ export interface TimeRange {
   toMs: number;
 }
 
-function rangeOf(
+/** The range that is asked for, within its bounds; throws `bad_request`. */
+export function rangeOf(
   given: { from?: number | undefined; to?: number | undefined },
   { nowMs, daysDefault, daysMax }: { nowMs: number; daysDefault: number; daysMax: number },
 ): TimeRange {
@@ -89,10 +77,4 @@ export function readActivityQuery(parameters: URLSearchParams, nowMs: number): T
   return rangeOf(checkBody(activitySchema, Object.fromEntries(parameters)), {
     nowMs, daysDefault: activityDaysDefault, daysMax: activityDaysMax,
   });
-}
-
-/** The query of `GET /analytics/generations`; throws as above. A page is bounded, so its range need not be. */
-export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number) {
-  const { limit, after, from = 0, to } = checkBody(generationsSchema, Object.fromEntries(parameters));
-  return { limit, after, ...rangeOf({ from, to }, { nowMs: nowMs + 1, daysDefault: 0, daysMax: Number.POSITIVE_INFINITY }) };
 }

@@ -3,12 +3,11 @@ import type { ManagementKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
-import type { GenerationLine } from "../../insights/generation-store.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { analyticsQueries, readActivityQuery, readGenerationsQuery, readUsageQuery } from "./analytics-query.ts";
+import { analyticsQueries, readActivityQuery, readUsageQuery } from "./analytics-query.ts";
 
 const shared = {
   method: "GET" as const,
@@ -90,46 +89,6 @@ export const activityAnalytics = defineEndpoint<Dependencies>({
     return context.json({
       object: "list", ...bucketsOf(query),
       data: lines.map((line) => ({ date: isoText(line.startMs).slice(0, 10), ...sumsObject(line) })),
-    });
-  },
-});
-
-const generationLine = (line: GenerationLine): Record<string, unknown> => ({
-  id: line.id,
-  created_at: isoText(line.createdAtMs),
-  key_id: line.keyId,
-  surface: line.surface,
-  model: line.model,
-  requested_model: line.requestedModel,
-  provider_name: line.provider || null,
-  upstream_model: line.upstreamModel || null,
-  status: line.status,
-  finish_reason: line.finishReason,
-  streamed: line.streamed,
-  tokens_prompt: line.promptTokens,
-  tokens_completion: line.completionTokens,
-  total_cost: usdFromNano(line.costNanoUsd),
-  latency: line.firstTokenMs ?? line.latencyMs,
-  total_time: line.latencyMs,
-});
-
-/** The requests of the workspace, newest first, page by page. */
-export const generationAnalytics = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/analytics/generations",
-  summary: "List the requests of the workspace, newest first.",
-  query: analyticsQueries.generations,
-  response: z.object({
-    object: z.literal("list"), data: z.array(z.looseObject({ id: z.string(), created_at: z.string(), total_cost: z.number() })),
-    has_more: z.boolean(), next_cursor: z.string().nullable(),
-  }),
-  async handle(context, { generations, clock }) {
-    const { limit, ...query } = readGenerationsQuery(context.query, clock.nowMs());
-    const lines = await generations.list({ ...query, workspaceId: workspaceOf(context), limit: limit + 1 });
-    const page = lines.slice(0, limit);
-    const hasMore = lines.length > limit;
-    return context.json({
-      object: "list", data: page.map(generationLine), has_more: hasMore, next_cursor: hasMore ? page.at(-1)?.id ?? null : null,
     });
   },
 });

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
@@ -7,12 +6,13 @@ import type { Answer } from "../../http/reply.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject } from "./generation-object.ts";
 
 async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Answer> {
   if (id === "") throw new GatewayError("bad_request", "id: is required. Send the id of a response or its trace id.", { param: "id" });
-  const record = await generationOf(deps, { workspaceId: (context.caller as LlmKeyCaller).workspace.id, id });
+  const record = await generationOf(deps, { workspaceId: workspaceOf(context).id, id });
   if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
   return context.json({ data: generationObject(record) });
 }

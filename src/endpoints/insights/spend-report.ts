@@ -9,6 +9,7 @@ import { usdFromNano } from "../../platform/lib/money.ts";
 import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { readUsageQuery } from "./analytics-query.ts";
+import { csvHeaders, csvLine } from "./csv.ts";
 
 /** What spend can be told apart by; a user's is that of the keys that the user made. */
 const groups = { key: "key_id", user: "key_id", model: "model", provider: "provider" } as const satisfies Record<string, UsageGroup>;
@@ -59,16 +60,8 @@ function summed(lines: readonly UsageLine[], options: { group: SpendGroup; creat
 
 const lineObject = ({ costNano, ...line }: SpendLine) => ({ ...line, cost: usdFromNano(costNano) });
 
-/** A cell as RFC 4180 has it. What a spreadsheet would take for a formula is made text, since callers choose names. */
-function csvCell(value: string | number | null): string {
-  if (typeof value !== "string") return String(value ?? "");
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 const csvText = (lines: readonly SpendLine[]): string =>
-  [columns.join(","), ...lines.map(lineObject).map((line) => columns.map((column) => csvCell(line[column])).join(","))]
-    .map((line) => `${line}\r\n`).join("");
+  [columns, ...lines.map(lineObject).map((line) => columns.map((column) => line[column]))].map(csvLine).join("");
 
 /** What the workspace spent in a range of days, by key, user, model or provider, as JSON or as a table for spreadsheets. */
 export const spendReport = defineEndpoint<Dependencies>({
@@ -106,10 +99,7 @@ export const spendReport = defineEndpoint<Dependencies>({
     }
     const report = summed(lines, { group, creators });
     if (format === "csv") {
-      const disposition = `attachment; filename="spend-by-${group}.csv"`;
-      return new Response(csvText(report), {
-        headers: { ...context.headers, "content-type": "text/csv; charset=utf-8", "content-disposition": disposition },
-      });
+      return new Response(csvText(report), { headers: { ...context.headers, ...csvHeaders(`spend-by-${group}.csv`) } });
     }
     return context.json({
       object: "spend_report", from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString(), group_by: group,

@@ -78,6 +78,20 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     expect(await errorOf(await workspaces.own("GET", "/security/audit?cursor=one"))).toMatchObject({ status: 400, param: "cursor" });
   });
 
+  test("entries are found by action, by what was changed, and by their time", async () => {
+    const entry = await newest();
+    const [action, target, moment] = [textAt(entry, "action"), textAt(entry, "target"), textAt(entry, "at")];
+    const found = listAt(await page(`?action=${encodeURIComponent(action)}&target=${target}`), "data");
+    expect(found).toContainEqual(entry);
+    expect(found.filter((each) => at(each, "action") !== action || at(each, "target") !== target)).toEqual([]);
+    expect(listAt(await page("?action=POST%20/nothing"), "data")).toEqual([]);
+    expect(listAt(await page(`?from=${moment}&limit=200`), "data")).toContainEqual(entry);
+    expect(listAt(await page(`?to=${moment}&limit=200`), "data")).not.toContainEqual(entry);
+    for (const [query, param] of [["from=soon", "from"], ["action=all", "action"]]) {
+      expect(await errorOf(await workspaces.own("GET", `/security/audit?${query}`))).toMatchObject({ status: 400, param });
+    }
+  });
+
   test("another workspace sees nothing of it", async () => {
     await workspaces.stranger("DELETE", "/presets/none");
     const seen = listAt(await (await workspaces.stranger("GET", "/security/audit")).json(), "data");

@@ -178,7 +178,7 @@ async function ask(
 
 test("every endpoint of the table has a row here, and every row an endpoint", () => {
   const table = endpoints.map(({ method, path }) => `${method} ${path}`);
-  expect(Object.keys(contract).sort()).toEqual(table.sort());
+  expect(Object.keys(contract).sort()).toEqual([...new Set(table)].sort());
 });
 
 for (const [name, row] of Object.entries(contract)) {

@@ -17,7 +17,7 @@ test.each([
   "/v1/nothing",
   "/api/v2/models",
   "/api/v1/v1/models",
-  "/keys",
+  "/presets",
   "/api/v1/models/",
   "/api/v1/generation/",
   "/api/v1/models/acme/large/more",

@@ -1,3 +1,4 @@
+import { unfinishedGenerations } from "./2026-12-16-unfinished-generations.ts";
 import type { Migration } from "../migrate.ts";
 import { firstSchema } from "./2026-11-21-first-schema.ts";
 import { storedResponses } from "./2026-11-21-stored-responses.ts";
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
   referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
   consentIndexes,
+  unfinishedGenerations,
 ];

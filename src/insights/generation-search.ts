@@ -1,0 +1,205 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import type { GenerationRecord } from "./generation-record.ts";
+import { lowestIdAt, recordOfRow, type GenerationTables } from "./generation-store.ts";
+import type { UsageTables } from "./usage-rollup.ts";
+
+/** What records have to have in common; a list is met by any of its values, and an absent member by every record. */
+export interface GenerationFilter {
+  models?: readonly string[] | undefined;
+  requestedModels?: readonly string[] | undefined;
+  providers?: readonly string[] | undefined;
+  keyIds?: readonly string[] | undefined;
+  surfaces?: readonly string[] | undefined;
+  statuses?: readonly GenerationRecord["status"][] | undefined;
+  /** Codes of failed requests. */
+  errors?: readonly string[] | undefined;
+  appTitle?: string | undefined;
+  sessionId?: string | undefined;
+  streamed?: boolean | undefined;
+  /** Paid by the workspace's own provider key. */
+  byok?: boolean | undefined;
+  costNanoMin?: bigint | undefined;
+  latencyMsMin?: number | undefined;
+}
+
+/** Records of a workspace within a range of wall times in milliseconds; the end is exclusive. */
+export interface GenerationRange {
+  workspaceId: string;
+  fromMs: number;
+  toMs: number;
+  filter: GenerationFilter;
+}
+
+/** Which records a list shows, newest first. */
+export interface GenerationPageQuery extends GenerationRange {
+  /** Only records that are older than the one with this id, which need not exist. */
+  after?: string | undefined;
+  limit: number;
+}
+
+/** A page of records. `next` continues it; a page with `next` may have less than `limit` records where few of many meet the filter. */
+export interface GenerationPage {
+  records: GenerationRecord[];
+  next: string | undefined;
+}
+
+/** Records that one question may look at, in steps that let other reads pass between them. */
+export const rowsReadMax = 60_000;
+const stepRows = 15_000;
+/** A record's day may differ from its id's by what a request lasts and a clock is set. */
+const daySlackMs = hourMs;
+
+/** Ids from `low` on and before `end`. */
+interface IdWindow {
+  low: string;
+  end: string;
+}
+
+/** Finds generation records by what they have in common, never reading more of them than `rowsReadMax` at a time. */
+export class GenerationSearch {
+  private readonly database: Kysely<GenerationTables & UsageTables>;
+  private readonly commits: CommitQueue;
+  private readonly kind: StorageKind;
+
+  constructor(options: { database: Kysely<GenerationTables & UsageTables>; commits: CommitQueue; kind: StorageKind }) {
+    this.database = options.database;
+    this.commits = options.commits;
+    this.kind = options.kind;
+  }
+
+  /** A page of the records that meet the filter, newest first. */
+  async page(query: GenerationPageQuery): Promise<GenerationPage> {
+    // Free requests do not wait for their rows, and their caller may ask before they are written.
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const low = lowestIdAt(query.fromMs);
+    const end = olderOf(query.after, lowestIdAt(query.toMs));
+    if (this.isUnconditional(query.filter)) return pageOf(await this.read(query, { low, end, limit: query.limit + 1 }), query.limit);
+    return this.scan(query, { low, end });
+  }
+
+  /** What one step of a page asks the database; a range of the primary key, or of the index of what did not complete. */
+  stepSql(range: GenerationRange, { limit, ...window }: IdWindow & { limit: number }): RawBuilder<GenerationTables["generations"]> {
+    return sql`select * ${this.windowSql(range, window)} and ${conditionOf(range.filter, this.kind)}
+      order by id desc limit ${sql.lit(limit)}`;
+  }
+
+  /** How many records the newest step of a window has, and the id of its oldest: whatever is older waits for the next step. */
+  stepSizeSql(
+    range: GenerationRange, { rows, ...window }: IdWindow & { rows: number },
+  ): RawBuilder<{ rows: number | string; low: string | null }> {
+    return sql`select count(*) as rows, min(id) as low
+      from (select id ${this.windowSql(range, window)} order by id desc limit ${sql.lit(rows)}) as step`;
+  }
+
+  private windowSql({ workspaceId, filter }: GenerationRange, { low, end }: IdWindow): RawBuilder<unknown> {
+    // SQLite takes the primary key for as good as the index that has a few of its rows.
+    const table = isUnfinished(filter)
+      ? sql`generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")} where ${unfinished} and`
+      : sql`generations where`;
+    return sql`from ${table} workspace_id = ${workspaceId} and id >= ${low} and id < ${end}`;
+  }
+
+  private isUnconditional(filter: GenerationFilter): boolean {
+    return Object.values(filter).every((value) => value === undefined);
+  }
+
+  private async read(range: GenerationRange, window: IdWindow & { limit: number }): Promise<GenerationRecord[]> {
+    return (await this.stepSql(range, window).execute(this.database)).rows.map(recordOfRow);
+  }
+
+  /** Looks at records step by step until the page is full, the range ends, or enough were looked at. */
+  private async scan(query: GenerationPageQuery, whole: IdWindow): Promise<GenerationPage> {
+    const records: GenerationRecord[] = [];
+    let windows: readonly IdWindow[] = [whole];
+    let rowsLeft = rowsReadMax;
+    for (let first = true; ; first = false) {
+      const [window, ...later] = windows;
+      if (window === undefined) return { records, next: undefined };
+      if (rowsLeft <= 0) return { records, next: window.end };
+      const { rows: [size] } = await this.stepSizeSql(query, { ...window, rows: stepRows }).execute(this.database);
+      const rows = Number(size?.rows ?? 0);
+      const low = rows < stepRows ? window.low : size?.low ?? window.low;
+      rowsLeft -= rows;
+      if (rows > 0) records.push(...await this.read(query, { low, end: window.end, limit: query.limit + 1 - records.length }));
+      if (records.length > query.limit) return pageOf(records, query.limit);
+      windows = low > window.low ? [{ low: window.low, end: low }, ...later] : later;
+      // Small workspaces end here; of large ones the counters say on which days there is anything to look at.
+      if (first && windows.length > 0) windows = await this.daysOf(query, { low: whole.low, end: low });
+    }
+  }
+
+  /** The part of a window in which requests with the filter's keys, models and providers were counted, the newest day first. */
+  private async daysOf({ workspaceId, filter, fromMs }: GenerationRange, window: IdWindow): Promise<readonly IdWindow[]> {
+    const { keyIds, models, providers } = filter;
+    if (keyIds === undefined && models === undefined && providers === undefined) return [window];
+    const endMs = Number.parseInt(window.end.slice("gen_".length, "gen_".length + 12), 16);
+    let days = this.database.selectFrom("usage_days").select("day").distinct().where("workspace_id", "=", workspaceId)
+      .where("day", ">=", Math.floor((fromMs - daySlackMs) / dayMs)).where("day", "<=", Math.floor((endMs + daySlackMs) / dayMs));
+    if (keyIds !== undefined) days = days.where("key_id", "in", [...keyIds, ""]);
+    if (models !== undefined) days = days.where("model", "in", [...models]);
+    if (providers !== undefined) days = days.where("provider", "in", [...providers]);
+    const windows: IdWindow[] = [];
+    let { end } = window;
+    for (const { day } of await days.orderBy("day", "desc").execute()) {
+      const low = newerOf(window.low, lowestIdAt(day * dayMs - daySlackMs));
+      end = olderOf(end, lowestIdAt((day + 1) * dayMs + daySlackMs));
+      if (low < end) windows.push({ low, end });
+      end = olderOf(end, low);
+    }
+    return windows;
+  }
+}
+
+const olderOf = (one: string | undefined, other: string): string => (one !== undefined && one < other ? one : other);
+const newerOf = (one: string, other: string): string => (one > other ? one : other);
+
+function pageOf(records: GenerationRecord[], limit: number): GenerationPage {
+  const page = records.slice(0, limit);
+  return { records: page, next: records.length > limit ? page.at(-1)?.id : undefined };
+}
+
+/** The condition of the index `generations_unfinished`, word by word. */
+const unfinished = sql<boolean>`status <> 'completed'`;
+
+/** Whether only records can meet a filter that did not complete. */
+const isUnfinished = ({ statuses, errors }: GenerationFilter): boolean =>
+  errors !== undefined || (statuses !== undefined && !statuses.includes("completed"));
+
+/** Whether the usage counters know what a filter asks for. */
+export const isCountable = ({ models: _, providers: __, keyIds: ___, ...others }: GenerationFilter): boolean =>
+  Object.values(others).every((value) => value === undefined);
+
+/** A member of a record's detail as text; null where it has none. */
+export function detailText(kind: StorageKind, path: string): RawBuilder<unknown> {
+  if (kind === "sqlite") return sql`json_extract(detail, ${sql.lit(`$.${path}`)})`;
+  // Postgres cannot make a text of U+0000, which callers may put into what is kept of their requests.
+  const members = sql.lit(`{${path.replaceAll(".", ",")}}`);
+  return sql`case when position('\\u0000' in detail) = 0 then detail::json #>> ${members} end`;
+}
+
+const anyOf = (left: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown> =>
+  (values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`);
+
+/** What a filter is to the database. */
+export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBuilder<boolean> {
+  const conditions: RawBuilder<unknown>[] = [];
+  const columns = {
+    model: filter.models, requested_model: filter.requestedModels, provider: filter.providers, key_id: filter.keyIds,
+    surface: filter.surfaces, status: filter.statuses,
+  };
+  for (const [name, values] of Object.entries(columns)) if (values !== undefined) conditions.push(anyOf(sql.ref(name), values));
+  if (filter.streamed !== undefined) conditions.push(sql`streamed = ${filter.streamed ? 1 : 0}`);
+  if (filter.costNanoMin !== undefined) conditions.push(sql`cost_nano >= ${Number(filter.costNanoMin)}`);
+  if (filter.latencyMsMin !== undefined) conditions.push(sql`latency_ms >= ${filter.latencyMsMin}`);
+  if (filter.errors !== undefined) conditions.push(anyOf(detailText(kind, "error.code"), filter.errors));
+  if (filter.appTitle !== undefined) conditions.push(sql`${detailText(kind, "appTitle")} = ${filter.appTitle}`);
+  if (filter.sessionId !== undefined) conditions.push(sql`${detailText(kind, "sessionId")} = ${filter.sessionId}`);
+  if (filter.byok !== undefined) {
+    const own = sql`coalesce(${detailText(kind, "credentialSource")}, '') = 'own_byok'`;
+    conditions.push(filter.byok ? own : sql`not (${own})`);
+  }
+  return conditions.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`${sql.join(conditions, sql` and `)}`;
+}
