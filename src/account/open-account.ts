@@ -3,6 +3,7 @@ import type { Clock } from "../platform/lib/clock.ts";
 import type { SharedState } from "../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
+import { BlockingBudgets } from "./budgets/blocking-budgets.ts";
 import { openBudgets, type BudgetsTables } from "./budgets/open-budgets.ts";
 import type { SpentBy } from "./budgets/budget-watch.ts";
 import { openByok, type ByokTables, type MasterSecrets } from "./byok/open-byok.ts";
@@ -19,6 +20,7 @@ import { ManagementKeyEditor } from "./keys/management-key-editor.ts";
 import { ManagementKeyStore, type ManagementKeyTables } from "./keys/management-key-store.ts";
 import { createSecretHasher } from "./keys/secret-hasher.ts";
 import { AccountBook } from "./ledger/account-book.ts";
+import { BudgetCounters } from "./ledger/budget-counters.ts";
 import { Ledger } from "./ledger/ledger.ts";
 import type { LedgerPort } from "./ledger/ledger-port.ts";
 import { LedgerStore, type LedgerTables } from "./ledger/ledger-store.ts";
@@ -98,11 +100,13 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
   };
   const { llmKeys, managementKeys } = stores;
   const ledgerStore = new LedgerStore({ database: database.withTables(), commits });
-  const ledger = openLedger({ database, commits, clock, ...options }, { store: ledgerStore, loadParents: () => llmKeys.loadParents() });
+  const blocking = new BlockingBudgets();
+  const loadParents = () => llmKeys.loadParents();
+  const ledger = openLedger({ database, commits, clock, ...options }, { blocking, store: ledgerStore, loadParents });
   const masterSecrets = options.masterSecrets ?? { current: options.encryptionKey, previous: [] };
   const [loaded, , presets, byok] = await Promise.all([
     loadCredentials(directory, stores),
-    llmKeys.loadParents().then((parents) => ledgerStore.loadInto(ledger.book, { nowMs: clock.nowMs(), parents })),
+    loadParents().then((parents) => ledgerStore.loadInto(ledger.book, { nowMs: clock.nowMs(), parents })),
     openPresets({ database, clock }),
     openByok({ database: database.withTables(), clock, uses: directory.uses, masterSecrets, onError: options.onProviderKeyError }),
   ]);
@@ -141,30 +145,29 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
       workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),
       revokeCredentials: (id) => revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
     }),
-    hasher, directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people,
+    hasher, directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people, mailer,
     workspaceEditor: new WorkspaceEditor({
       store: stores.workspaces, directory, operatorWorkspaceId: firstWorkspaceId, nowMs: () => clock.nowMs(),
     }),
-    mailer,
-    budgets: openBudgets({
-      ...options, database: database.withTables(), clock, mailer, users: people.users, llmKeys,
+    blockingBudgets: blocking,
+    budgets: await openBudgets({
+      ...options, database: database.withTables(), clock, mailer, users: people.users, llmKeys, blocking, ledger,
       webhookNetworks: options.webhookNetworks ?? [],
     }),
     idempotentAnswers: openIdempotentAnswers(database.withTables(), { vault: byok.providerKeyVault, hasher, clock }),
     security: await openSecurity({ database: database.withTables(), commits, clock, encryptionKey: options.encryptionKey }),
-    ...presets,
-    ...byok,
+    ...presets, ...byok,
   };
 }
 
 /** The ledger of this process, or that of several where they share a server for it. */
 function openLedger(
-  { shared, database, commits, clock, onLedgerError: onError }: Omit<AccountOptions, "bootstrap">,
-  parts: { store: LedgerStore; loadParents(): Promise<ReadonlyMap<string, string>> },
+  { shared, database, commits, clock, spentBy, onLedgerError: onError }: Omit<AccountOptions, "bootstrap">,
+  parts: { blocking: BlockingBudgets; store: LedgerStore; loadParents(): Promise<ReadonlyMap<string, string>> },
 ): LedgerPort {
   const book = new AccountBook();
-  if (shared === undefined) return new Ledger({ book, commits, clock });
-  return openSharedLedger({ ...parts, shared, book, commits, clock, database: database.withTables(), onError });
+  if (shared === undefined) return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
+  return openSharedLedger({ ...parts, spentBy, shared, book, commits, clock, database: database.withTables(), onError });
 }
 
 async function openPresets({ database, clock }: Pick<AccountOptions, "database" | "clock">) {

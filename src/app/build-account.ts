@@ -26,7 +26,8 @@ export async function buildAccount(
   const spend = new SpendStore({ database: database.withTables(), commits });
   // What the first start makes is made once, whichever gateway is the first.
   const account = await storage.alone(() => openAccount({
-    ...settings, clock, commits, database: database.withTables(), spentBy: (query) => spend.spent(query), ...accountLog(logger),
+    ...settings, clock, commits, database: database.withTables(),
+    spentBy: (query, reading) => spend.spent(query, reading), ...accountLog(logger),
     shared: hasSeveralGateways(settings) ? shared?.state : undefined, ...shareWork(shared, settings),
   }));
   if (hasSeveralGateways(settings)) {

@@ -29,7 +29,7 @@ import { listPlans } from "./admin/plans.ts";
 import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
-import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers } from "./admin/users.ts";
+import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers, removeSecondFactor } from "./admin/users.ts";
 import { changeAnyWorkspace, clearAllowlist, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
 import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
@@ -153,7 +153,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators
-  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset,
+  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset, removeSecondFactor,
   listAllWorkspaces, getWorkspace, changeAnyWorkspace, clearAllowlist, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
   errorsOverview, northStar, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
   // Insights

@@ -13,6 +13,7 @@ import { isFree } from "./hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
 import type { RequestTiming } from "./observer.ts";
 import type { Candidate } from "./routing/candidate.ts";
+import { tagsOf } from "./take-hold.ts";
 
 /** What an answer, whole or cut, has to be settled with. */
 export interface Settlement {
@@ -104,6 +105,7 @@ function post(
   posting.durable = deps.ledger.post({
     holdId: generationId,
     amountNano,
+    tags: () => tagsOf(settlement.call, [settlement.candidate]),
     // What counts against limits that include callers' own keys.
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {

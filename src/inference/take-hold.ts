@@ -1,8 +1,11 @@
+import { budgetTags } from "../account/budgets/blocking-budgets.ts";
+import type { Budget } from "../account/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../account/ledger/hold-rule.ts";
 import { spendingKeyOf } from "../account/keys/spending-key.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { usdFromNano, usdText } from "../platform/lib/money.ts";
 import type { Execution } from "./execution.ts";
+import type { InferenceCall } from "./inference-call.ts";
 import {
   affordedBy, hidesThoughts, holdCeiling, isFree, isOnOwnKey, isPaid, tightHold, type ExpectedUse,
 } from "./hold-ceiling.ts";
@@ -58,6 +61,11 @@ export function takeHold(execution: Execution, step = 0, before?: Refused): Prom
   const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {
     if (!outcome.ok) {
       const refused = { ...outcome, expected };
+      const others = outcome.budget === undefined ? [] : beside(outcome.budget, borne);
+      if (others.length > 0) {
+        execution.candidates = others;
+        return takeHold(execution, step, before);
+      }
       return outcome.reason === "exists" ? refuse(execution, refused) : takeHold(execution, step + 1, refused);
     }
     if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
@@ -69,9 +77,24 @@ export function takeHold(execution: Execution, step = 0, before?: Refused): Prom
     holdId: call.generationId, workspaceId: workspace.id, ceilingNano, byokNano,
     tight: () => tightHold(borne, { expected, grows, counts: isPaid }),
     byokTight: () => tightHold(borne, { expected, grows: false, counts: isOnOwnKey }),
-    ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent),
+    ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent), tags: () => tagsOf(call, borne.filter(isPaid)),
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
+}
+
+/** What of budgets a request counts for, with the candidates that may cost credits. */
+export function tagsOf({ caller: { key, parent } }: Pick<InferenceCall, "caller">, candidates: readonly Candidate[]): string[] {
+  return budgetTags({
+    keyId: key.id, parentId: parent?.id, userId: key.creatorUserId,
+    models: candidates.map(({ model }) => model.id), providers: candidates.map(({ route }) => route.provider.id),
+  });
+}
+
+/** The candidates that a budget of a model or a provider does not count; none where it counts them all. */
+function beside({ scope, subject }: Budget, candidates: readonly Candidate[]): readonly Candidate[] {
+  if (scope !== "model" && scope !== "provider") return [];
+  const subjectOf = ({ model, route }: Candidate): string => (scope === "model" ? model.id : route.provider.id);
+  return candidates.filter((candidate) => !isPaid(candidate) || subjectOf(candidate) !== subject);
 }
 
 /** Undefined where the worst case is held whole, so that nothing has to be lowered. */
@@ -139,19 +162,26 @@ const shortages = {
   key_limit: {
     reason: "key_limit_reached", name: "this key's spending limit", way: "raise the limit, or wait until its window has moved on",
   },
+  budget: { reason: "budget_reached", name: "a budget", way: "raise the budget, or wait until its next period" },
 } as const;
+
+/** A budget as its refusals name it. */
+const budgetFacts = ({ id, name, scope, subject, period }: Budget) =>
+  ({ budget_id: id, budget_name: name, budget_scope: scope, budget_subject: subject, budget_period: period });
 
 /** The refusal of a request whose answer would be too short to be of use, or shorter than its caller takes. */
 function unaffordable(
   candidates: readonly Candidate[],
-  { expected, freeNano, heldNano, reason }: Pick<Refused, "expected" | "freeNano" | "heldNano"> & { reason: keyof typeof shortages },
+  { expected, freeNano, heldNano, reason, budget }: Pick<Refused, "expected" | "freeNano" | "heldNano" | "budget">
+    & { reason: keyof typeof shortages },
 ): GatewayError {
   const counted = candidates.filter((candidate) => isPaid(candidate) || isOnOwnKey(candidate));
   const counts = (candidate: Candidate): boolean => counted.includes(candidate);
   const worstNano = holdCeiling(counted, expected, counts);
   const availableNano = freeNano < 0n ? 0n : freeNano;
   const tokens = Math.max(0, ...counted.map((candidate) => affordedBy(availableNano, candidate, expected).tokens));
-  const { name, way, ...told } = shortages[reason];
+  const { way, ...told } = shortages[reason];
+  const name = budget === undefined ? told.name : `the ${budget.period} budget "${budget.name}"`;
   const { leastNano } = tightHold(counted, { expected, grows: false, counts });
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
   const held = heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
@@ -161,7 +191,8 @@ function unaffordable(
     + `which affords ${tokens} output tokens. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
   return new GatewayError("insufficient_balance", message, {
     metadata: {
-      reason: told.reason, worst_case_usd: usdFromNano(worstNano), available_usd: usdFromNano(availableNano),
+      reason: told.reason, ...(budget !== undefined && budgetFacts(budget)),
+      worst_case_usd: usdFromNano(worstNano), available_usd: usdFromNano(availableNano),
       held_usd: usdFromNano(heldNano), affordable_output_tokens: tokens,
     },
     ...(waits && { retryAfterSeconds, retry: true }),

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type QueryExecutorProvider, sql } from "kysely";
 import { dayMs } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { UsageTables } from "./usage-rollup.ts";
@@ -37,14 +37,14 @@ export class SpendStore {
     this.commits = options.commits;
   }
 
-  /** In nano-USD; everything that was settled before the question counts. */
-  async spent(query: SpendQuery): Promise<bigint> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+  /** In nano-USD; everything that was settled before the question counts, but within a transaction of the caller's what that sees. */
+  async spent(query: SpendQuery, reading: QueryExecutorProvider = this.database): Promise<bigint> {
+    if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();
     const [fromDay, toDay] = [Math.floor(query.fromMs / dayMs), Math.ceil(query.toMs / dayMs)];
     const { rows: [row] } = await sql<{ cost: number | bigint | string | null }>`
       select cast(sum(cost_nano) as bigint) as cost from usage_days
       where workspace_id = ${query.workspaceId} and day >= ${fromDay} and day < ${toDay}
-        and ${conditions[query.scope](query)}`.execute(this.database);
+        and ${conditions[query.scope](query)}`.execute(reading);
     return BigInt(row?.cost ?? 0);
   }
 }

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { BlockingBudgets, budgetTags } from "../../src/account/budgets/blocking-budgets.ts";
+import { budgetScopes, type Budget } from "../../src/account/budgets/budget.ts";
+import { BudgetCounters } from "../../src/account/ledger/budget-counters.ts";
 import { AccountBook } from "../../src/account/ledger/account-book.ts";
 import { Ledger, type SpendingKey } from "../../src/account/ledger/ledger.ts";
 import type { LedgerPort } from "../../src/account/ledger/ledger-port.ts";
@@ -38,6 +41,8 @@ interface Case {
   balanceNano: bigint;
   keyLimitNano: bigint | null;
   parentLimitNano: bigint | null;
+  /** Blocking budgets, with what is left of each. */
+  budgets: readonly { scope: Budget["scope"]; leftNano: bigint; spentNano: bigint }[];
   requests: Asked[];
 }
 
@@ -54,6 +59,10 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 });
 const scenario: fc.Arbitrary<Case> = fc.record({
   balanceNano: amount, keyLimitNano: fc.option(amount), parentLimitNano: fc.option(amount),
+  budgets: fc.oneof(fc.constant<Case["budgets"]>([]), fc.uniqueArray(
+    fc.record({ scope: fc.constantFrom(...budgetScopes), leftNano: amount, spentNano: amount }),
+    { maxLength: 5, selector: ({ scope }) => scope },
+  )),
   requests: fc.array(asked, { minLength: 1, maxLength: 6 }),
 });
 
@@ -68,6 +77,22 @@ const candidateOf = ({ dialect, promptPico, completionPico, thoughtPico, largest
 
 const expectedOf = ({ inputTokens, cap, choices }: Asked): ExpectedUse => ({ inputTokens, maxOutputTokens: cap, choices });
 
+const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
+  budgetTags({ keyId: key.keyId, parentId: parent.keyId, userId: "usr_1", models: ["acme/large"], providers: ["acme"] });
+
+/** The blocking budgets of a case; those of a key alternate between the key and the one that made it. */
+const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] => budgets.map(({ scope, leftNano, spentNano }) => {
+  const keyId = `${spentNano % 2n === 0n ? "key" : "parent"}_${workspaceId}`;
+  const subjects = { workspace: null, key: keyId, user: "usr_1", model: "acme/large", provider: "acme" };
+  return {
+    id: `bud_${scope}`, workspaceId, name: scope, scope, subject: subjects[scope], period: "monthly", action: "block",
+    limitNano: leftNano + spentNano, thresholds: [100], emails: [], webhookUrl: null, secretVersion: 1, createdAtMs: 0, updatedAtMs: null,
+  };
+});
+
+const spentOf = (each: Case | undefined, scope: Budget["scope"]): bigint =>
+  each?.budgets.find((budget) => budget.scope === scope)?.spentNano ?? 0n;
+
 /** One request from its hold to its charge; gives what was charged and what nobody bore. */
 async function serve(
   ledger: LedgerPort, { request, holdId, key, parent, workspaceId }: {
@@ -77,7 +102,7 @@ async function serve(
   const [candidate, expected] = [candidateOf(request), expectedOf(request)];
   const ceilingNano = holdCeiling([candidate], expected);
   const outcome = await ledger.reserve({
-    holdId, workspaceId, ceilingNano, ...key, parent,
+    holdId, workspaceId, ceilingNano, ...key, parent, tags: () => tagsOf(key, parent),
     tight: () => tightHold([candidate], { expected, grows: request.stream, counts: isPaid }),
   });
   if (!outcome.ok) return { chargedNano: 0n, uncollectedNano: 0n };
@@ -98,13 +123,16 @@ async function serve(
   const isThought = request.thoughtPico !== undefined;
   const usage = { inputTokens: request.inputTokens, ...(isThought ? { reasoningTokens: said } : { outputTokens: said }) };
   const posted = await ledger.post({
-    holdId, amountNano: price === undefined ? 0n : chargeFor(price, usage), alongside: () => ({ inserts: [], adds: [] }),
+    holdId, amountNano: price === undefined || !isPaid(candidate) ? 0n : chargeFor(price, usage), tags: () => tagsOf(key, parent),
+    alongside: () => ({ inserts: [], adds: [] }),
   });
   return posted.ok ? posted : { chargedNano: 0n, uncollectedNano: 0n };
 }
 
 /** Serves the requests of a case at once and checks what they cost together. */
-async function run(ledger: LedgerPort, { balanceNano, keyLimitNano, parentLimitNano, requests }: Case, workspaceId: string): Promise<void> {
+async function run(
+  ledger: LedgerPort, { balanceNano, keyLimitNano, parentLimitNano, budgets, requests }: Case, workspaceId: string,
+): Promise<void> {
   const limited = (keyId: string, limitNano: bigint | null): SpendingKey =>
     ({ keyId, keyLimit: limitNano === null ? null : { limitNano, windowHours: 24 }, countsByok: false });
   const key = limited(`key_${workspaceId}`, keyLimitNano);
@@ -112,7 +140,9 @@ async function run(ledger: LedgerPort, { balanceNano, keyLimitNano, parentLimitN
   const served = await Promise.all(requests.map((request, index) =>
     serve(ledger, { request, holdId: `gen_${workspaceId}_${index}`, key, parent, workspaceId })));
   const charged = served.reduce((sum, { chargedNano }) => sum + chargedNano, 0n);
-  const bounds = [balanceNano, keyLimitNano ?? balanceNano, parentLimitNano ?? balanceNano];
+  const bounds = [
+    balanceNano, keyLimitNano ?? balanceNano, parentLimitNano ?? balanceNano, ...budgets.map(({ leftNano }) => leftNano),
+  ];
   const most = bounds.reduce((one, other) => (one < other ? one : other));
   expect(served.map(({ uncollectedNano }) => uncollectedNano)).toEqual(served.map(() => 0n));
   expect(charged).toBeLessThanOrEqual(most);
@@ -120,13 +150,22 @@ async function run(ledger: LedgerPort, { balanceNano, keyLimitNano, parentLimitN
 
 const cases = (seed: number): Case[] => fc.sample(scenario, { numRuns: casesMost, seed });
 
-describe("nothing costs more than its balance and its limits bear, and nothing stays uncollected", () => {
+describe("nothing costs more than its balance, its limits and its budgets bear, and nothing stays uncollected", () => {
   test("with the books in memory", async () => {
     const clock = new FakeClock();
     const book = new AccountBook();
-    const ledger = new Ledger({ book, commits: new MemoryCommits(), clock });
-    for (const [index, each] of cases(1).entries()) {
+    const all = cases(1);
+    const blocking = new BlockingBudgets();
+    const budgets = new BudgetCounters({
+      blocking, spentBy: ({ workspaceId, scope }) => Promise.resolve(spentOf(all[Number(workspaceId.slice(3))], scope)),
+    });
+    const ledger = new Ledger({ book, commits: new MemoryCommits(), clock, budgets });
+    for (const [index, each] of all.entries()) {
       book.workspace(`ws_${index}`).topupNano = each.balanceNano;
+      for (const budget of budgetsOf(each, `ws_${index}`)) {
+        await ledger.watch(budget);
+        blocking.put(budget);
+      }
       await run(ledger, each, `ws_${index}`);
     }
     expect(ledger.openHoldCount).toBe(0);
@@ -142,17 +181,24 @@ describe("nothing costs more than its balance and its limits bear, and nothing s
     test("as two gateways share them", async () => {
       const clock = new FakeClock();
       const all = cases(2);
+      const blocking = new BlockingBudgets();
       const readings = {
         read: async (workspaceId: string, { keyIds }: { keyIds: readonly string[] }) => ({
           monthlyNano: 0n, topupNano: all[Number(workspaceId.slice(3))]?.balanceNano ?? 0n, freshMonth: "2026-11" as const, freshNano: 0n,
           standing: [], keys: keyIds.map((id) => ({ id, hours: [] })),
         }),
+        readSums: async (workspaceId: string, { counters }: { counters: readonly string[] }) => ({
+          sums: counters.map((counter) =>
+            spentOf(all[Number(workspaceId.slice(3))], budgetScopes.find((scope) => counter.startsWith(scope)) ?? "workspace")),
+          standing: [],
+        }),
       };
       const accounts = new SharedAccounts({ shared, readings, nowMs: () => clock.nowMs(), graceMs: 0 });
       const ledger = new SharedLedger({
-        accounts, book: new AccountBook(), commits: new MemoryCommits(), clock, readBook: async () => undefined,
+        accounts, blocking, book: new AccountBook(), commits: new MemoryCommits(), clock, readBook: async () => undefined,
         onError: (error) => { throw error; },
       });
+      for (const [index, each] of all.entries()) blocking.replaceWorkspace(`ws_${index}`, budgetsOf(each, `ws_${index}`));
       for (let start = 0; start < all.length; start += atOnce) {
         await Promise.all(all.slice(start, start + atOnce).map((each, index) => run(ledger, each, `ws_${start + index}`)));
       }

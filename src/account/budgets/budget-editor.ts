@@ -6,6 +6,8 @@ import { UnsafeTargetError } from "../notify/public-address.ts";
 import type { WebhookSecrets } from "../notify/webhook-secret.ts";
 import type { WebhookSender } from "../notify/webhook-sender.ts";
 import { Turns } from "../turns.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
+import type { BlockingBudgets } from "./blocking-budgets.ts";
 import type { Budget, BudgetAlerts } from "./budget.ts";
 import type { BudgetStore } from "./budget-store.ts";
 
@@ -13,13 +15,16 @@ import type { BudgetStore } from "./budget-store.ts";
 const budgetsMax = 100;
 
 /** What a caller says of a budget. */
-export type BudgetFields = Pick<Budget, "name" | "scope" | "subject" | "period" | "limitNano" | "thresholds" | "emails" | "webhookUrl">;
+export type BudgetFields =
+  Pick<Budget, "name" | "scope" | "subject" | "period" | "action" | "limitNano" | "thresholds" | "emails" | "webhookUrl">;
 
 interface EditorOptions {
   store: BudgetStore;
   webhooks: WebhookSender;
   secrets: WebhookSecrets;
   mailer: Mailer | undefined;
+  blocking: BlockingBudgets;
+  ledger: Pick<LedgerPort, "watch">;
   clock: Clock;
   /** Addresses of everybody in a workspace. */
   emailsOf(workspaceId: string): Promise<readonly string[]>;
@@ -61,7 +66,9 @@ export class BudgetEditor {
       await this.assertReachable(workspaceId, fields);
       const nowMs = clock.nowMs();
       const budget: Budget = { ...fields, id: newId("bud", nowMs), workspaceId, secretVersion: 1, createdAtMs: nowMs, updatedAtMs: null };
+      if (budget.action === "block") await this.options.ledger.watch(budget);
       await store.insert(budget);
+      this.options.blocking.put(budget);
       return budget;
     });
   }
@@ -83,8 +90,9 @@ export class BudgetEditor {
   /** Throws `not_found`. */
   remove(reference: { workspaceId: string; id: string }): Promise<void> {
     return this.turns.run(reference.workspaceId, async () => {
-      const { id } = await this.find(reference);
-      await this.options.store.remove(id);
+      const budget = await this.find(reference);
+      await this.options.store.remove(budget.id);
+      this.options.blocking.remove(budget);
     });
   }
 
@@ -96,7 +104,9 @@ export class BudgetEditor {
   private write(reference: { workspaceId: string; id: string }, change: (budget: Budget) => Promise<Budget>): Promise<Budget> {
     return this.turns.run(reference.workspaceId, async () => {
       const changed = { ...await change(await this.find(reference)), updatedAtMs: this.options.clock.nowMs() };
+      if (changed.action === "block") await this.options.ledger.watch(changed);
       await this.options.store.replace(changed);
+      this.options.blocking.put(changed);
       return changed;
     });
   }

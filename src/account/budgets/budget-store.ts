@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Budget, BudgetPeriod, BudgetScope } from "./budget.ts";
+import type { Budget, BudgetAction, BudgetPeriod, BudgetScope } from "./budget.ts";
 
 interface BudgetRow {
   id: string;
@@ -8,6 +8,7 @@ interface BudgetRow {
   scope: string;
   subject: string | null;
   period: string;
+  action: string;
   limit_nano: number | bigint;
   /** JSON, as `emails` is. */
   thresholds: string;
@@ -25,14 +26,16 @@ export interface BudgetTables {
 
 const fromRow = (row: BudgetRow): Budget => ({
   id: row.id, workspaceId: row.workspace_id, name: row.name, scope: row.scope as BudgetScope, subject: row.subject,
-  period: row.period as BudgetPeriod, limitNano: BigInt(row.limit_nano), thresholds: JSON.parse(row.thresholds) as number[],
+  period: row.period as BudgetPeriod, action: row.action as BudgetAction, limitNano: BigInt(row.limit_nano),
+  thresholds: JSON.parse(row.thresholds) as number[],
   emails: JSON.parse(row.emails) as string[], webhookUrl: row.webhook_url, secretVersion: row.secret_version,
   createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,
 });
 
 const rowOf = (budget: Budget): BudgetRow => ({
-  id: budget.id, workspace_id: budget.workspaceId, name: budget.name, scope: budget.scope, subject: budget.subject, period: budget.period,
-  limit_nano: Number(budget.limitNano), thresholds: JSON.stringify(budget.thresholds), emails: JSON.stringify(budget.emails),
+  id: budget.id, workspace_id: budget.workspaceId, name: budget.name, scope: budget.scope, subject: budget.subject,
+  period: budget.period, action: budget.action, limit_nano: Number(budget.limitNano),
+  thresholds: JSON.stringify(budget.thresholds), emails: JSON.stringify(budget.emails),
   webhook_url: budget.webhookUrl, secret_version: budget.secretVersion, created_at_ms: budget.createdAtMs,
   updated_at_ms: budget.updatedAtMs,
 });
@@ -50,6 +53,13 @@ export class BudgetStore {
     const rows = await this.database.selectFrom("budgets").selectAll().where("workspace_id", "=", workspaceId)
       .orderBy("id", "desc").execute();
     return rows.map(fromRow);
+  }
+
+  /** Those of all workspaces, or of one, that refuse what would cost more. */
+  async blocking(workspaceId?: string): Promise<Budget[]> {
+    let query = this.database.selectFrom("budgets").selectAll().where("action", "=", "block");
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    return (await query.orderBy("id").execute()).map(fromRow);
   }
 
   /** Those of everybody. */

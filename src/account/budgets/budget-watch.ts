@@ -1,11 +1,17 @@
+import type { QueryExecutorProvider } from "kysely";
 import { minuteMs, type Clock } from "../../platform/lib/clock.ts";
 import type { AlertStore } from "./alert-store.ts";
 import { periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
 import type { BudgetStore } from "./budget-store.ts";
 import type { DeliveryRunner } from "./delivery-runner.ts";
 
-/** How much of something was spent in a stretch of whole days, in nano-USD. */
-export type SpentBy = (query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number }) => Promise<bigint>;
+/**
+ * How much of something was spent in a stretch of whole days, in nano-USD; within a transaction, where one is given, and then
+ * without what is not committed yet.
+ */
+export type SpentBy = (
+  query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number }, reading?: QueryExecutorProvider,
+) => Promise<bigint>;
 
 const everyMs = minuteMs;
 

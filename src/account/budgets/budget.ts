@@ -4,6 +4,10 @@ import { dayMs } from "../../platform/lib/clock.ts";
 export const budgetScopes = ["workspace", "key", "user", "model", "provider"] as const;
 export type BudgetScope = (typeof budgetScopes)[number];
 
+/** What a budget does: it only reports what is spent, or also refuses what would cost more. */
+export const budgetActions = ["alert", "block"] as const;
+export type BudgetAction = (typeof budgetActions)[number];
+
 /** How long a budget lasts before it begins anew, by the calendar (UTC); weeks begin on Monday. */
 export const budgetPeriods = ["daily", "weekly", "monthly"] as const;
 export type BudgetPeriod = (typeof budgetPeriods)[number];
@@ -15,7 +19,7 @@ export interface BudgetAlerts {
   webhookUrl: string | null;
 }
 
-/** An amount that is meant to be enough for a period. It refuses nothing: limits of keys do. */
+/** An amount that is meant to be enough for a period, and with the action `block` has to be. */
 export interface Budget extends BudgetAlerts {
   /** `bud_` id. */
   id: string;
@@ -25,6 +29,7 @@ export interface Budget extends BudgetAlerts {
   /** Id of the key, user, model or provider; null for the workspace. */
   subject: string | null;
   period: BudgetPeriod;
+  action: BudgetAction;
   limitNano: bigint;
   /** Percent of the limit at which somebody is told, in rising order. */
   thresholds: readonly number[];

@@ -4,9 +4,11 @@ import type { LlmKeyStore } from "../keys/llm-key-store.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import { WebhookSecrets } from "../notify/webhook-secret.ts";
 import { WebhookSender } from "../notify/webhook-sender.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { UserStore } from "../people/user-store.ts";
 import { parseRange } from "../security/address-range.ts";
 import { AlertStore, type AlertTables } from "./alert-store.ts";
+import type { BlockingBudgets } from "./blocking-budgets.ts";
 import { BudgetEditor } from "./budget-editor.ts";
 import { BudgetStore, type BudgetTables } from "./budget-store.ts";
 import { BudgetWatch, type SpentBy } from "./budget-watch.ts";
@@ -26,6 +28,8 @@ export interface BudgetsOptions {
   spentBy: SpentBy;
   users: UserStore;
   llmKeys: LlmKeyStore;
+  blocking: BlockingBudgets;
+  ledger: Pick<LedgerPort, "watch">;
 }
 
 /** Budgets with their alerts. */
@@ -35,8 +39,8 @@ export interface Budgets {
   watch: BudgetWatch;
 }
 
-/** Builds them; nothing is looked at before `watch` is started. */
-export function openBudgets({ database, clock, users, llmKeys, mailer, spentBy, ...options }: BudgetsOptions): Budgets {
+/** Builds them, with those in force that block; nothing is looked at before `watch` is started. */
+export async function openBudgets({ database, clock, users, llmKeys, mailer, spentBy, ...options }: BudgetsOptions): Promise<Budgets> {
   const store = new BudgetStore(database.withTables());
   const alerts = new AlertStore(database.withTables());
   const secrets = new WebhookSecrets(options.encryptionKey);
@@ -47,8 +51,13 @@ export function openBudgets({ database, clock, users, llmKeys, mailer, spentBy, 
   const runner = new DeliveryRunner({
     ...shared, budgets: store, isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
   });
+  const { blocking, ledger } = options;
+  for (const budget of await store.blocking()) {
+    await ledger.watch(budget);
+    blocking.put(budget);
+  }
   const editor = new BudgetEditor({
-    ...shared, store, emailsOf,
+    ...shared, store, emailsOf, blocking, ledger,
     async knows(workspaceId, { scope, id }) {
       const creators = await llmKeys.creators(workspaceId);
       if (scope === "key") return creators.has(id);

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { SharedChannel } from "../../platform/shared-state/shared-channel.ts";
+import { BudgetStore } from "../budgets/budget-store.ts";
 import { ProviderKeyStore } from "../byok/provider-key-store.ts";
 import type { Account, AccountTables } from "../open-account.ts";
 import { PresetStore } from "../presets/preset-store.ts";
@@ -13,7 +14,10 @@ import { WorkspaceMemory } from "./workspace-memory.ts";
 
 /** Lets changes of the account plane be in force in every gateway on the database, from now on. */
 export function openSharedChanges(
-  account: Pick<Account, "directory" | "presets" | "providerKeyDirectory" | "providerKeyVault" | "security" | "llmKeys" | "managementKeys">,
+  account: Pick<
+    Account,
+    "directory" | "presets" | "providerKeyDirectory" | "providerKeyVault" | "security" | "llmKeys" | "managementKeys" | "blockingBudgets"
+  >,
   { database, ...parts }: {
     database: Kysely<AccountTables & ChangeTables>; channel: SharedChannel; clock: Clock; onError(error: unknown): void;
   },
@@ -21,11 +25,11 @@ export function openSharedChanges(
   const { directory, presets, providerKeyDirectory, providerKeyVault, security, llmKeys, managementKeys } = account;
   const memory = new WorkspaceMemory({
     directory, presets, providerKeys: providerKeyDirectory, vault: providerKeyVault,
-    allowlist: security.allowlist, privacy: security.privacy,
+    allowlist: security.allowlist, privacy: security.privacy, budgets: account.blockingBudgets,
     stores: {
       workspaces: new WorkspaceStore(database.withTables()), llmKeys, managementKeys, presets: new PresetStore(database.withTables()),
       providerKeys: new ProviderKeyStore(database.withTables()), allowlist: new IpAllowlistStore(database.withTables()),
-      privacy: new PrivacyStore(database.withTables()),
+      privacy: new PrivacyStore(database.withTables()), budgets: new BudgetStore(database.withTables()),
     },
     nowMs: () => parts.clock.nowMs(),
   });

@@ -1,3 +1,5 @@
+import type { BlockingBudgets } from "../budgets/blocking-budgets.ts";
+import type { BudgetStore } from "../budgets/budget-store.ts";
 import type { KeyVault } from "../byok/key-vault.ts";
 import type { ProviderKeyDirectory } from "../byok/provider-key-directory.ts";
 import type { ProviderKeyStore } from "../byok/provider-key-store.ts";
@@ -21,9 +23,11 @@ export interface MemoryParts {
   vault: KeyVault;
   allowlist: IpAllowlist;
   privacy: PrivacyDirectory;
+  budgets: BlockingBudgets;
   stores: {
     workspaces: WorkspaceStore; llmKeys: LlmKeyStore; managementKeys: ManagementKeyStore; presets: PresetStore;
     providerKeys: ProviderKeyStore; allowlist: IpAllowlistStore; privacy: PrivacyStore;
+    budgets: Pick<BudgetStore, "blocking">;
   };
   nowMs(): number;
 }
@@ -42,14 +46,14 @@ export class WorkspaceMemory {
 
   /** Tells of every workspace that this process changes, from now on. */
   onChange(listener: (workspaceId: string) => void): void {
-    const { directory, presets, providerKeys, allowlist, privacy } = this.parts;
+    const { directory, presets, providerKeys, allowlist, privacy, budgets } = this.parts;
     const told = (workspaceId: string): void => {
       if (this.isReplacing) return;
       const changes = this.changesWhileReading.get(workspaceId);
       if (changes !== undefined) this.changesWhileReading.set(workspaceId, changes + 1);
       listener(workspaceId);
     };
-    for (const part of [directory, presets, providerKeys, allowlist]) part.onChange = told;
+    for (const part of [directory, presets, providerKeys, allowlist, budgets]) part.onChange = told;
     privacy.onChange = (ownerId) => told(directory.llmKeyById(ownerId)?.workspaceId ?? ownerId);
   }
 
@@ -79,10 +83,11 @@ export class WorkspaceMemory {
   /** Reads everything of a workspace, and gives what puts it in place. */
   private async read(workspaceId: string): Promise<() => void> {
     const { stores, directory, vault, nowMs, ...parts } = this.parts;
-    const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands] = await Promise.all([
+    const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands, budgets] = await Promise.all([
       stores.workspaces.find(workspaceId), stores.llmKeys.list(workspaceId, { includeDisabled: true }),
       stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }), stores.presets.list(workspaceId),
       stores.providerKeys.list(workspaceId), stores.allowlist.list(workspaceId), stores.privacy.list(workspaceId),
+      stores.budgets.blocking(workspaceId),
     ]);
     if (providerKeys.length > 0) await vault.learn(workspaceId);
     return () => {
@@ -91,6 +96,7 @@ export class WorkspaceMemory {
       parts.presets.replaceWorkspace(workspaceId, presets);
       parts.providerKeys.replaceWorkspace(workspaceId, providerKeys);
       parts.allowlist.put(workspaceId, allowed);
+      parts.budgets.replaceWorkspace(workspaceId, budgets);
       for (const { ownerId, privacy } of demands) parts.privacy.put(ownerId, privacy);
     };
   }

@@ -1,3 +1,4 @@
+import type { Budget } from "../budgets/budget.ts";
 import type { SpendingKey } from "./ledger.ts";
 
 /** What is held of a request whose worst case is more than an eighth of what is free. */
@@ -24,6 +25,8 @@ export interface ReserveRequest extends SpendingKey {
   /** The worst case at list price where the caller's own provider key pays; absent where none may serve. */
   byokNano?: bigint;
   byokTight?: (() => TightHold) | undefined;
+  /** What of budgets it may count for (`budgetTags`); absent means none. */
+  tags?: (() => readonly string[]) | undefined;
 }
 
 /** What a hold was taken of. */
@@ -41,9 +44,11 @@ export interface Reserved {
 /** Why nothing was held; `away`: what other processes hold cannot be seen at the moment. */
 export interface NotReserved {
   ok: false;
-  reason: "insufficient_balance" | "key_limit" | "exists" | "away";
+  reason: "insufficient_balance" | "key_limit" | "budget" | "exists" | "away";
+  /** The budget, where one is the reason. */
+  budget?: Budget | undefined;
   balanceNano: bigint;
-  /** What is left of the balance or the limit that stands in the way, and what other requests hold of it. */
+  /** What is left of the balance, the limit or the budget that stands in the way, and what other requests hold of it. */
   freeNano: bigint;
   heldNano: bigint;
 }

@@ -1,3 +1,4 @@
+import type { Budget } from "../budgets/budget.ts";
 import type { AccountBook } from "./account-book.ts";
 import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
@@ -32,6 +33,8 @@ export interface LedgerPort extends Purse {
   post(request: PostRequest): Promise<PostOutcome>;
   /** Frees a hold without a charge. */
   void(holdId: string): "ok" | "already_settled";
+  /** Makes what was spent of a budget known, before it bounds holds. */
+  watch(budget: Budget): Promise<void>;
   /** Frees holds that nobody settled. */
   expire(): string[];
   /** Adds credits to a bucket; in force for the very next request once it is durable. */

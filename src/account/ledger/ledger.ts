@@ -1,6 +1,8 @@
+import type { Budget } from "../budgets/budget.ts";
 import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type WorkspaceAccount } from "./account-book.ts";
+import type { BudgetCounters, BudgetUse } from "./budget-counters.ts";
 import { BookPurse } from "./book-purse.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
 import { creditUnit } from "./credit-unit.ts";
@@ -28,6 +30,8 @@ export interface PostRequest {
   amountNano: bigint;
   /** The list price of what the caller's own provider key paid; nothing of it is charged. */
   byokNano?: bigint;
+  /** What of budgets it counts for: of the models and providers the ones that served. */
+  tags?: (() => readonly string[]) | undefined;
   /** What is to be committed together with the charge, such as the generation record and what counts it. */
   alongside: (posted: PostedCharge) => CommitUnit;
 }
@@ -43,8 +47,7 @@ export interface PostedCharge {
 
 export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
 
-interface Hold {
-  workspaceId: string;
+interface Hold extends BudgetUse {
   /** The key, and the one that made it where one did: both bound what can be held and charged. */
   keys: readonly SpendingKey[];
   heldNano: bigint;
@@ -57,8 +60,11 @@ interface Hold {
 interface Bound {
   freeNano: bigint;
   heldNano: bigint;
-  reason: "insufficient_balance" | "key_limit";
+  reason: "insufficient_balance" | "key_limit" | "budget";
+  budget?: Budget;
 }
+
+const noTags = (): readonly string[] => [];
 
 /** More than any balance or limit. */
 const maxNano = 2n ** 62n;
@@ -77,34 +83,35 @@ export class Ledger implements LedgerPort {
   private readonly commits: CommitQueue;
   private readonly clock: Clock;
   private readonly purse: BookPurse;
+  private readonly budgets: BudgetCounters | undefined;
 
-  constructor(options: { book: AccountBook; commits: CommitQueue; clock: Clock }) {
+  constructor(options: { book: AccountBook; commits: CommitQueue; clock: Clock; budgets?: BudgetCounters }) {
     this.book = options.book;
     this.purse = new BookPurse(options.book);
     this.commits = options.commits;
     this.clock = options.clock;
+    this.budgets = options.budgets;
   }
 
   get openHoldCount(): number {
     return this.holds.size;
   }
 
-  /** Resolves once every hold is settled or freed; the commits of those that were settled are queued by then. */
   untilNoHoldIsOpen(): Promise<void> {
     if (this.holds.size === 0) return Promise.resolve();
     return new Promise((resolve) => void this.onceNoHoldIsOpen.push(resolve));
   }
 
-  /** Takes the hold that `borneOf` finds, or as much of it as there is; refused where that is less than the least. */
   reserve(request: ReserveRequest): ReserveOutcome {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
     const account = this.book.workspace(workspaceId);
     const balanceNano = balanceOf(account);
     if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const keys = parent === undefined ? [request] : [request, parent];
+    const use = { workspaceId, tags: request.tags ?? noTags, day: Math.floor(this.clock.nowMs() / dayMs) };
     let [heldNano, byokHeldNano, freeNano] = [0n, 0n, 0n];
     if (ceilingNano > 0n) {
-      const bound = this.boundOf(account, keys);
+      const bound = this.boundOf(account, keys, use);
       freeNano = bound.freeNano;
       const borne = borneOf({ freeNano, ceilingNano, tight: request.tight });
       if (borne === undefined) return { ok: false, ...bound, balanceNano };
@@ -116,19 +123,18 @@ export class Ledger implements LedgerPort {
       if (borne === undefined) return { ok: false, ...byokBound, balanceNano };
       byokHeldNano = borne;
     }
-    const hold: Hold = { workspaceId, keys, heldNano, byokNano: byokHeldNano, reservedAtMs: this.clock.monotonicMs() };
+    const hold: Hold = { ...use, keys, heldNano, byokNano: byokHeldNano, reservedAtMs: this.clock.monotonicMs() };
     this.addHeld(hold, 1n);
     this.holds.set(holdId, hold);
     if (byokBound === undefined) return { ok: true, heldNano, freeNano, balanceNano };
     return { ok: true, heldNano, freeNano, byokHeldNano, byokFreeNano: byokBound.freeNano, balanceNano };
   }
 
-  /** Raises a hold to an amount, or as far as there is something free; gives what it holds then, 0 where there is none. */
   grow(holdId: string, toNano: bigint): bigint {
     const hold = this.holds.get(holdId);
     if (hold === undefined) return 0n;
     this.addHeld(hold, -1n);
-    const { freeNano } = this.boundOf(this.book.workspace(hold.workspaceId), hold.keys);
+    const { freeNano } = this.boundOf(this.book.workspace(hold.workspaceId), hold.keys, hold);
     const reachedNano = toNano < freeNano ? toNano : freeNano;
     if (reachedNano > hold.heldNano) hold.heldNano = reachedNano;
     this.addHeld(hold, 1n);
@@ -144,8 +150,9 @@ export class Ledger implements LedgerPort {
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     const account = this.book.workspace(hold.workspaceId);
     const balanceNano = balanceOf(account);
+    const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
     // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free of the balance and the limits.
-    const bearable = this.boundOf(account, hold.keys).freeNano;
+    const bearable = this.boundOf(account, hold.keys, use).freeNano;
     const chargedNano = request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
     const posted: PostedCharge = {
       chargedNano,
@@ -157,10 +164,12 @@ export class Ledger implements LedgerPort {
     const parts = splitOverBuckets(account, chargedNano);
     const { holdId, byokNano = 0n } = request;
     this.apply(account, hold, { parts, amountNano: chargedNano, byokNano, nowMs });
+    this.budgets?.spend(use, chargedNano);
     const undo = (error: unknown): never => {
       this.apply(account, hold, {
         parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano }, amountNano: -chargedNano, byokNano: -byokNano, nowMs,
       });
+      this.budgets?.spend(use, -chargedNano);
       throw error;
     };
     try {
@@ -178,6 +187,10 @@ export class Ledger implements LedgerPort {
   /** Frees a hold without a charge. */
   void(holdId: string): "ok" | "already_settled" {
     return this.release(holdId) === undefined ? "already_settled" : "ok";
+  }
+
+  async watch(budget: Budget): Promise<void> {
+    await this.budgets?.watch(budget, { day: Math.floor(this.clock.nowMs() / dayMs), open: this.holds.values() });
   }
 
   /** Frees holds that nobody settled; each one is a mistake of ours that the caller logs. */
@@ -226,10 +239,14 @@ export class Ledger implements LedgerPort {
     return limitNano - countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) - key.heldNano;
   }
 
-  /** What the balance and the limits leave for a request, the smallest of them. */
-  private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[]): Bound {
+  /** What the balance, the limits and the budgets leave for a request, the smallest of them. */
+  private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[], use: BudgetUse): Bound {
     const bound: Bound = { freeNano: availableOf(account), heldNano: account.heldNano, reason: "insufficient_balance" };
     for (const key of keys) if (key.keyLimit !== null) this.narrow(bound, key);
+    if (this.budgets === undefined) return bound;
+    for (const { budget, leftNano, heldNano } of this.budgets.leftFor(use)) {
+      if (leftNano < bound.freeNano) Object.assign(bound, { freeNano: leftNano, heldNano, reason: "budget", budget } satisfies Bound);
+    }
     return bound;
   }
 
@@ -250,8 +267,10 @@ export class Ledger implements LedgerPort {
   }
 
   /** Adds a hold to what is held, or with -1 takes it off again. */
-  private addHeld({ workspaceId, keys, heldNano, byokNano }: Hold, sign: 1n | -1n): void {
+  private addHeld(hold: Hold, sign: 1n | -1n): void {
+    const { workspaceId, keys, heldNano, byokNano } = hold;
     this.book.workspace(workspaceId).heldNano += sign * heldNano;
+    this.budgets?.hold(hold, sign * heldNano);
     // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
     for (const { keyId, countsByok } of keys) {
       this.book.key(keyId).heldNano += sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);

@@ -81,6 +81,18 @@ export class UserEditor {
     });
   }
 
+  /** Takes away a second factor that is lost: signing in asks for the password alone until another is set up. Throws `not_found`. */
+  removeSecondFactor(id: string): Promise<void> {
+    return this.turns.run("users", async () => {
+      const user = await this.find(id);
+      const removed = await this.options.database.transaction().execute(async (transaction) => {
+        await transaction.updateTable("users").set({ two_factor_enabled: 0 }).where("id", "=", user.id).execute();
+        return transaction.deleteFrom("two_factors").where("user_id", "=", user.id).executeTakeFirst();
+      });
+      if (removed.numDeletedRows === 0n) throw new GatewayError("not_found", "The user has no second factor.");
+    });
+  }
+
   /**
    * Deletes a user: sessions, ways to sign in and memberships with them; the personal workspace, and organisations that have
    * nobody else, are closed, their credentials revoked. `by` is null for whoever deletes the own account.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { BudgetFields } from "../../account/budgets/budget-editor.ts";
-import { budgetPeriods, budgetScopes } from "../../account/budgets/budget.ts";
+import { budgetActions, budgetPeriods, budgetScopes } from "../../account/budgets/budget.ts";
 import { nanoFromUsd } from "../../platform/lib/money.ts";
 import { nameField, plainText } from "./account-fields.ts";
 import { emailField } from "./people-fields.ts";
@@ -14,6 +14,7 @@ const thresholdsField = z.array(z.int(thresholdProblem).min(1, thresholdProblem)
   .min(1, "must name at least one").max(10, "must be at most ten")
   .transform((percents) => [...new Set(percents)].sort((one, other) => one - other));
 const emailsField = z.array(emailField).max(20, "must be at most twenty").transform((emails) => [...new Set(emails)]);
+const actionField = z.enum(budgetActions, `must be one of ${budgetActions.join(", ")}`);
 const webhookField = plainText(2_000).min(1).nullable();
 
 /** What is sent to make a budget. */
@@ -22,6 +23,8 @@ export const newBudgetSchema = z.strictObject({
   scope: z.enum(budgetScopes, `must be one of ${budgetScopes.join(", ")}`).default("workspace"),
   subject: plainText(300).trim().min(1).nullish().describe("Id of the key, user, model or provider."),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
+  action: actionField.default("alert")
+    .describe("`alert` reports what is spent; `block` also refuses, with 402, what would cost more than is left."),
   limit: limitField.describe("USD for a period."),
   thresholds: thresholdsField.default([50, 80, 100]).describe("Percent of the limit at which somebody is told."),
   emails: emailsField.default([]).describe("Addresses of people in the workspace."),
@@ -30,7 +33,8 @@ export const newBudgetSchema = z.strictObject({
 
 /** What is sent to change one; what it is about stays. */
 export const budgetChangesSchema = z.strictObject({
-  name: nameField.optional(), limit: limitField.optional(), thresholds: thresholdsField.optional(), emails: emailsField.optional(),
+  name: nameField.optional(), action: actionField.optional(), limit: limitField.optional(),
+  thresholds: thresholdsField.optional(), emails: emailsField.optional(),
   webhook_url: webhookField.optional(),
 });
 
@@ -38,8 +42,8 @@ const nano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
 
 /** A new budget as the account plane knows it. */
 export const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
-  name: body.name, scope: body.scope, subject: body.subject ?? null, period: body.period, limitNano: nano(body.limit),
-  thresholds: body.thresholds, emails: body.emails, webhookUrl: body.webhook_url,
+  name: body.name, scope: body.scope, subject: body.subject ?? null, period: body.period, action: body.action,
+  limitNano: nano(body.limit), thresholds: body.thresholds, emails: body.emails, webhookUrl: body.webhook_url,
 });
 
 /** The changes that were sent; what was not is left as it is. */

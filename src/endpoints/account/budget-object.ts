@@ -1,13 +1,14 @@
 import { z } from "zod";
 import type { Alert, Delivery } from "../../account/budgets/alert-store.ts";
-import { budgetPeriods, budgetScopes, type Budget, type Span } from "../../account/budgets/budget.ts";
+import { budgetActions, budgetPeriods, budgetScopes, type Budget, type Span } from "../../account/budgets/budget.ts";
 import { isoOrNull } from "../../platform/lib/clock.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 
 /** The public record of a budget. */
 export const budgetSchema = z.object({
   id: z.string(), object: z.literal("budget"), name: z.string(), scope: z.enum(budgetScopes), subject: z.string().nullable(),
-  period: z.enum(budgetPeriods), limit: z.number(), thresholds: z.array(z.int()), emails: z.array(z.string()),
+  period: z.enum(budgetPeriods), action: z.enum(budgetActions), limit: z.number(),
+  thresholds: z.array(z.int()), emails: z.array(z.string()),
   webhook_url: z.string().nullable(), spent: z.number(), period_start: z.string(), period_end: z.string(), created_at: z.string(),
   updated_at: z.string().nullable(),
 }).meta({ id: "Budget" });
@@ -15,7 +16,8 @@ export const budgetSchema = z.object({
 /** The record of a budget with what was spent of it. */
 export const budgetObject = (budget: Budget, { span, spentNano }: { span: Span; spentNano: bigint }): z.infer<typeof budgetSchema> => ({
   id: budget.id, object: "budget", name: budget.name, scope: budget.scope, subject: budget.subject, period: budget.period,
-  limit: usdFromNano(budget.limitNano), thresholds: [...budget.thresholds], emails: [...budget.emails], webhook_url: budget.webhookUrl,
+  action: budget.action, limit: usdFromNano(budget.limitNano),
+  thresholds: [...budget.thresholds], emails: [...budget.emails], webhook_url: budget.webhookUrl,
   spent: usdFromNano(spentNano), period_start: new Date(span.startMs).toISOString(), period_end: new Date(span.endMs).toISOString(),
   created_at: new Date(budget.createdAtMs).toISOString(), updated_at: isoOrNull(budget.updatedAtMs),
 });

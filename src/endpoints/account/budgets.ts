@@ -36,9 +36,11 @@ export const createBudget = defineEndpoint<Dependencies, z.infer<typeof newBudge
   method: "POST",
   idempotent: true,
   path: "/budgets",
-  summary: "Make a budget that tells when it is spent.",
-  description: "Of the workspace, a key, a user, a model or a provider, by calendar periods (UTC). It refuses no request. Each threshold "
-    + "is told once a period, by mail to people of the workspace and by a webhook whose messages are signed "
+  summary: "Make a budget that reports when it is spent, or blocks what would cost more.",
+  description: "Of the workspace, a key, a user, a model or a provider, by calendar periods (UTC). "
+    + "With action `block` it bounds what requests may "
+    + "cost as a key's limit does: none is served past it, and the refusal is 402 with metadata.reason budget_reached and the budget's id. "
+    + "Each threshold is reported once a period, by mail to people of the workspace and by a webhook whose messages are signed "
     + "(X-Service-Signature: t=seconds, v1=HMAC-SHA256 of `t.body` with webhook_secret) and tried again for some nine hours.",
   body: newBudgetSchema,
   response: secretSchema,
@@ -83,7 +85,7 @@ export const changeBudget = defineEndpoint<Dependencies, z.infer<typeof budgetCh
   method: "PATCH",
   path: "/budgets/:id",
   summary: "Change a budget.",
-  description: "Another limit makes its thresholds tell anew.",
+  description: "With another limit its thresholds are reported again. A change of action holds for the next request.",
   body: budgetChangesSchema,
   response: budgetSchema,
   async handle(context, deps) {

@@ -88,6 +88,22 @@ export const endUserSessions = defineEndpoint<Dependencies>({
   },
 });
 
+/** Takes a second factor away that its user has lost. */
+export const removeSecondFactor = defineEndpoint<Dependencies>({
+  ...forOperators,
+  method: "DELETE",
+  path: "/admin/users/:id/two-factor",
+  summary: "Remove a user's lost second factor (operators).",
+  description: "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. "
+    + "Sessions go on. Make sure who asks. 404 where the user has none.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { userEditor }) {
+    const id = context.param("id");
+    await userEditor.removeSecondFactor(id);
+    return context.json({ deleted: true, id });
+  },
+});
+
 /** Makes a link by which a user chooses another password. */
 export const issuePasswordReset = defineEndpoint<Dependencies>({
   ...forOperators,

@@ -209,6 +209,20 @@ test("a queue whose oldest unit waits too long has stalled, and has not once it 
   expect(queue.stalled).toBe(false);
 });
 
+test("a unit that a slow disk takes four seconds for closes nothing, one that outlasts the time of commits does", async () => {
+  const clock = new FakeClock();
+  const { writer, queue } = build({ clock });
+  const commit = queue.commit(unit("a"));
+  await nextTurn();
+  clock.advance(4_000);
+  expect([queue.stalled, queue.admits()]).toEqual([false, true]);
+  clock.advance(1_001);
+  expect([queue.stalled, queue.admits()]).toEqual([true, false]);
+  await writer.finish();
+  await commit;
+  expect([queue.stalled, queue.admits()]).toEqual([false, true]);
+});
+
 test("a unit that the database refused for what it says is no outage", async () => {
   const { writer, queue } = build();
   const refused = queue.commit(unit("refused"));

@@ -5,7 +5,7 @@ import { CommitGate } from "./commit-gate.ts";
 import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
 import { isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
 import type { StorageLogger } from "./storage.ts";
-import { succeedsWithin } from "../lib/within-time.ts";
+import { withinTime } from "../lib/within-time.ts";
 
 /** A unit of a batch that was refused, by its position in the batch; nothing of it stands. */
 export interface UnitFailure {
@@ -32,7 +32,7 @@ export interface GroupCommitOptions {
   maxBatchUnits?: number;
   /** Above this many waiting units new ones are refused at once. */
   maxPendingUnits?: number;
-  /** From this wait of the oldest unit on, the queue counts as stalled. */
+  /** From this wait of the oldest unit, or of a test write, on, the queue counts as stalled; absent means `maxWaitMs`. */
   stalledAfterMs?: number;
   /** Pause before a batch is sent again that the database could not take. */
   retryMs?: number;
@@ -60,10 +60,11 @@ const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(res
 /** How long units that may be followed by others are held back for them, in milliseconds; a turn that brings none ends it. */
 const gatherMs = 1;
 
-/** How long the result of a test write holds, and how long one may take. */
+/** How long the result of a test write holds, and how long one is waited for: until it counts as stalled, a slow disk takes it. */
 const probeHoldsMs = 1_000;
 const probeTimeoutMs = 2_000;
 
+type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An idle queue
  * writes at the end of the current turn of the event loop, or where others are under way, of the first turn that
@@ -86,7 +87,7 @@ export class GroupCommitQueue implements CommitQueue {
   #flushWaiters: FlushWaiter[] = [];
   #expiryTimer: ReturnType<typeof setTimeout> | undefined;
   #draining = false;
-  #lastProbe: { atMs: number; succeeded: Promise<boolean> } | undefined;
+  #lastProbe: TestWrite | undefined;
   #closed = false;
   /** What came last may be followed by more. */
   #moreMayFollow = false;
@@ -98,7 +99,7 @@ export class GroupCommitQueue implements CommitQueue {
     this.#maxWaitMs = options.maxWaitMs ?? 5_000;
     this.#maxBatchUnits = options.maxBatchUnits ?? 1_024;
     this.#maxPendingUnits = options.maxPendingUnits ?? 100_000;
-    this.#stalledAfterMs = options.stalledAfterMs ?? 1_000;
+    this.#stalledAfterMs = options.stalledAfterMs ?? this.#maxWaitMs;
     this.#retryMs = options.retryMs ?? 100;
     this.#gate = new CommitGate(options);
   }
@@ -112,8 +113,10 @@ export class GroupCommitQueue implements CommitQueue {
   }
 
   get stalled(): boolean {
+    if (this.#gate.isClosed) return true;
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
-    return this.#gate.isClosed || (oldest !== undefined && this.#clock.monotonicMs() - oldest.acceptedAtMs > this.#stalledAfterMs);
+    const probedAtMs = this.#lastProbe?.ended === false ? this.#lastProbe.atMs : Infinity;
+    return this.#clock.monotonicMs() - Math.min(oldest?.acceptedAtMs ?? Infinity, probedAtMs) > this.#stalledAfterMs;
   }
 
   admits(): boolean {
@@ -124,10 +127,11 @@ export class GroupCommitQueue implements CommitQueue {
   async takesWrites(): Promise<boolean> {
     if (this.stalled) return false;
     const nowMs = this.#clock.monotonicMs();
-    if (this.#lastProbe === undefined || nowMs - this.#lastProbe.atMs >= probeHoldsMs) {
-      this.#lastProbe = { atMs: nowMs, succeeded: succeedsWithin(probeTimeoutMs, this.#probe()) };
+    if (this.#lastProbe === undefined || (this.#lastProbe.ended && nowMs - this.#lastProbe.atMs >= probeHoldsMs)) {
+      this.#lastProbe = this.#testWrite(nowMs);
     }
-    return this.#lastProbe.succeeded;
+    const outcome = await withinTime<boolean, undefined>(probeTimeoutMs, this.#lastProbe.succeeded, undefined);
+    return outcome ?? !this.stalled;
   }
 
   commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
@@ -171,6 +175,12 @@ export class GroupCommitQueue implements CommitQueue {
       await this.#gather();
     }
     this.#draining = false;
+  }
+
+  #testWrite(atMs: number): TestWrite {
+    const test: TestWrite = { atMs, ended: false, succeeded: Promise.resolve(false) };
+    test.succeeded = this.#probe().then(() => true, () => false).finally(() => (test.ended = true));
+    return test;
   }
 
   async #probe(): Promise<void> {

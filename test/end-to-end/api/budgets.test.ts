@@ -160,7 +160,55 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     expect(listAt((await alerts(id))[0], "deliveries")[0]).toMatchObject({ status: "delivered", attempts: 2, last_status: 204 });
   });
 
+  const chat = { model: "acme/large", messages: [{ role: "user", content: "hi" }], max_tokens: 1000 };
+  const spentOf = async (id: string): Promise<number> => numberAt(await scene.owner.json("GET", `/budgets/${id}`), "spent");
+  const refusal = async (answer: Response): Promise<unknown> => {
+    expect(answer.status).toBe(402);
+    return at(await answer.json(), "error.metadata");
+  };
+
+  test("that block bound every scope, name themselves in the refusal, and let go of what they bound when they are changed", async () => {
+    const userId = textAt(await scene.owner.json("GET", "/session"), "user.id");
+    const key = await scene.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
+    const secret = textAt(key, "key");
+    const child = textAt(await (await scene.withKey(secret, "POST", "/key/children", { name: "child" })).json(), "key");
+    const send = (bearer: string): Promise<Response> => scene.withKey(bearer, "POST", "/chat/completions", chat);
+    for (const subject of [
+      { scope: "workspace" }, { scope: "key", subject: textAt(key, "data.id") }, { scope: "user", subject: userId },
+      { scope: "model", subject: "acme/large" }, { scope: "provider", subject: "acme" },
+    ]) {
+      await cleared();
+      const id = textAt(await created({ ...subject, limit: 2 * cost, action: "block", name: "enough" }), "data.id");
+      for (const bearer of [secret, subject.scope === "user" ? secret : child]) expect((await send(bearer)).status).toBe(200);
+      expect(await refusal(await send(secret))).toMatchObject({
+        reason: "budget_reached", budget_id: id, budget_name: "enough", budget_scope: subject.scope, available_usd: 0,
+      });
+      expect(await spentOf(id)).toBe(2 * cost);
+      expect(at(await scene.owner.json("PATCH", `/budgets/${id}`, { action: "alert" }), "action")).toBe("alert");
+      expect((await send(secret)).status).toBe(200);
+      await scene.owner.json("PATCH", `/budgets/${id}`, { action: "block" });
+      expect((await send(secret)).status).toBe(402);
+      await scene.owner.json("PATCH", `/budgets/${id}`, { limit: 4 * cost });
+      expect((await send(secret)).status).toBe(200);
+      expect((await send(secret)).status).toBe(402);
+      clock.advance(31 * dayMs);
+      expect((await send(secret)).status).toBe(200);
+    }
+  });
+
+  test("that block are never passed by requests at once, and count what was spent before they were made", async () => {
+    await cleared();
+    await ask();
+    const id = textAt(await created({ limit: 6 * cost, action: "block" }), "data.id");
+    const answers = await Promise.all(Array.from({ length: 30 }, () => scene.gateway().post("/chat/completions", chat)));
+    const statuses = new Set(answers.map(({ status }) => status));
+    expect([...statuses].sort()).toEqual([200, 402]);
+    expect(await spentOf(id)).toBeLessThanOrEqual(6 * cost);
+    expect(await spentOf(id)).toBeGreaterThanOrEqual(3 * cost);
+  });
+
   test.each([
+    [{ limit: 1, action: "stop" }, "action"],
     [{ limit: 0 }, "limit"], [{ limit: -1 }, "limit"], [{}, "limit"], [{ limit: 1, scope: "key" }, "subject"],
     [{ limit: 1, subject: "key_x" }, "subject"], [{ limit: 1, scope: "key", subject: "key_of_others" }, "subject"],
     [{ limit: 1, scope: "user", subject: "usr_of_others" }, "subject"], [{ limit: 1, thresholds: [] }, "thresholds"],

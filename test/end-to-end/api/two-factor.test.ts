@@ -96,4 +96,21 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect((await browser.signIn(email, ownersPassword)).status).toBe(200);
     expect(await isSignedIn(browser)).toBe(true);
   });
+
+  test("is taken away by an operator, who is named in the audit log; sessions go on", async () => {
+    const { owner } = peopled;
+    const userId = textAt(await owner.json("GET", "/session"), "user.id");
+    const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });
+    await post(owner, "/two-factor/confirm", { code: codeOf(textAt(begun.answer, "totp_uri"), Date.now()) });
+    await withPassword();
+    expect(await owner.json("DELETE", `/admin/users/${userId}/two-factor`)).toEqual({ deleted: true, id: userId });
+    expect(listAt(await owner.json("GET", "/security/audit?limit=1"), "data")[0]).toMatchObject({
+      action: "DELETE /admin/users/:id/two-factor", target: userId, outcome: "done", actor: { kind: "user", label: email },
+    });
+    expect(await isSignedIn(owner)).toBe(true);
+    const browser = peopled.stranger();
+    expect((await browser.signIn(email, ownersPassword)).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(true);
+    expect((await owner.api("DELETE", `/admin/users/${userId}/two-factor`)).status).toBe(404);
+  });
 });

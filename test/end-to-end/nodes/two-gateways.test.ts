@@ -4,9 +4,11 @@ import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { getJson, postChat } from "../process/support/ask.ts";
-import { createKey, give } from "./support/manage.ts";
+import { at, textAt } from "../api/at.ts";
+import { createKey, give, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
+import { until } from "./support/until.ts";
 
 const window = 600;
 
@@ -86,6 +88,29 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     const { key, hash } = await createKey(gateways, { limit: 10 * costNano / 1e9 });
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
     for (const gateway of gateways) expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
+  }, 60_000);
+
+  test("200 requests at once over both, against a blocking budget for ten: ten are served, also after the server forgot", async () => {
+    const { key, hash } = await createKey(gateways, {});
+    const limit = 10 * costNano / 1e9;
+    const subject = textAt(await keyOf(gateways[0], hash), "data.id");
+    const made = await manage(gateways[0], "/budgets", { body: { name: "for ten", scope: "key", subject, limit, action: "block" } });
+    // Where a later key of the workspace is taken, the budget is in force.
+    await createKey(gateways, {});
+    expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
+    for (const forgotten of [false, true]) {
+      if (forgotten) {
+        await nodes.redis.kill();
+        await nodes.redis.restart();
+      }
+      for (const gateway of gateways) {
+        expect(await getJson(gateway, `/budgets/${textAt(made, "data.id")}`, testManagementKey)).toMatchObject({ spent: limit });
+        const refused = async (): Promise<Response> => postChat(gateway, request(), { secret: key });
+        await until(async () => (await refused()).status !== 503, { patienceMs: 20_000, what: "the server of shared state is back" });
+        const answer = await refused();
+        expect([answer.status, at(await answer.json(), "error.metadata.reason")]).toEqual([402, "budget_reached"]);
+      }
+    }
   }, 60_000);
 
   test("credits that one gives are spent at the other with the very next request", async () => {

@@ -129,6 +129,38 @@ describe("a request cannot pass what its key and its balance bear", () => {
   });
 });
 
+describe("budgets that block", () => {
+  const budget = async (fields: object): Promise<string> => {
+    const made = await scene.gateway.post("/budgets", { name: "b", action: "block", ...fields }, {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    });
+    expect(made.status).toBe(200);
+    return String(at(await made.json(), "data.id"));
+  };
+
+  test("a budget lowers the cap to what it affords", async () => {
+    scene = await start(10_000_000_000n);
+    scene.acme.script(upTo(93_000));
+    await budget({ limit: 0.001 });
+    const reply = await ask({ max_tokens: 100_000 });
+    expect(reply.status).toBe(200);
+    expect(Number(reply.cap)).toBeGreaterThan(600);
+    expect((await settledRow(scene.gateway, reply.traceId))?.costNano).toBeLessThanOrEqual(1_000_000n);
+    expect(await uncollected()).toBe(0n);
+  });
+
+  test("a provider whose budget is spent is passed over where another serves", async () => {
+    scene = await start(10_000_000_000n, { withBackup: true });
+    scene.acme.script(upTo(93_000));
+    const id = await budget({ limit: 0.00001, scope: "provider", subject: "acme" });
+    const reply = await ask({ max_tokens: 100 });
+    expect([reply.status, scene.acme.requests.length, scene.backup.requests.length]).toEqual([200, 0, 1]);
+    const refused = await ask({ max_tokens: 100, provider: { only: ["acme"] } });
+    expect(refused.status).toBe(402);
+    expect(at(refused.events[0], "error.metadata")).toMatchObject({ reason: "budget_reached", budget_id: id, budget_subject: "acme" });
+  });
+});
+
 /** 75 USD per million tokens of output, as the dearest of today's models. */
 const dear = {
   models: [{ id: "acme/large", context_length: 200_000, max_completion_tokens: 128_000, pricing: { prompt: "15", completion: "75" } }],

@@ -1,5 +1,8 @@
 import type { Kysely } from "kysely";
-import { hourMs } from "../../../platform/lib/clock.ts";
+import { readCounter } from "../../budgets/blocking-budgets.ts";
+import { budgetScopes, type Budget } from "../../budgets/budget.ts";
+import type { SpentBy } from "../../budgets/budget-watch.ts";
+import { dayMs, hourMs } from "../../../platform/lib/clock.ts";
 import { chargeTransferIds } from "../charge-rows.ts";
 import type { LedgerTables } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
@@ -40,9 +43,29 @@ export const fenceOf = ({ id, monthlyNano }: OpenCharge): string => {
 /** Readings that the shared ledger is filled from. */
 export class AccountReadings {
   private readonly database: Kysely<ReadingTables>;
+  private readonly spentBy: SpentBy | undefined;
 
-  constructor(database: Kysely<ReadingTables>) {
+  constructor(database: Kysely<ReadingTables>, spentBy?: SpentBy) {
     this.database = database;
+    this.spentBy = spentBy;
+  }
+
+  /**
+   * Reads sums that budgets bound, and then which of the charges that are asked for meanwhile are in them: those that stand at the
+   * same moment of the database.
+   */
+  readSums(
+    workspaceId: string, { counters, charges }: { counters: readonly string[]; charges(): Promise<readonly OpenCharge[]> },
+  ): Promise<{ sums: bigint[]; standing: string[] }> {
+    return this.database.transaction().setIsolationLevel("repeatable read").execute(async (reading) => {
+      const sums: bigint[] = [];
+      for (const counter of counters) {
+        const { tag, firstDay, endDay } = readCounter(counter);
+        const span = { fromMs: firstDay * dayMs, toMs: endDay * dayMs };
+        sums.push(await this.spentBy?.({ workspaceId, ...subjectOf(tag), ...span }, reading) ?? 0n);
+      }
+      return { sums, standing: await standingOf(reading, await charges()) };
+    });
   }
 
   /** Reads a workspace's balances and the spend of some of its keys. */
@@ -89,4 +112,11 @@ async function keyHours(
     for (const { hour, spend_nano: amount } of rows) sums.set(`${prefix}${hour}`, (sums.get(`${prefix}${hour}`) ?? 0n) + BigInt(amount));
   }
   return { id, hours: [...sums].flatMap(([field, amount]) => [field, String(amount)]) };
+}
+
+/** What the tag of a sum is about. */
+function subjectOf(tag: string): Pick<Budget, "scope" | "subject"> {
+  const [name, subject] = tag.split(":");
+  const scope = budgetScopes.find((each) => each === name) ?? "workspace";
+  return { scope, subject: subject === undefined ? null : decodeURIComponent(subject) };
 }

@@ -3,11 +3,13 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
 /**
  * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a workspace there are
  * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
- * (`held|key|keyHeld|parent|parentHeld|byok`), `c:` what was charged and is not known to be committed
- * (`monthly|topup|key|parent|byok|hour`), `l:` until when each of both is somebody's, and `v:` a mark that
+ * (`held|key|keyHeld|parent|parentHeld|byok|day|tags`), `c:` what was charged and is not known to be committed
+ * (`monthly|topup|key|parent|byok|hour|day|tags`), `l:` until when each of both is somebody's, and `v:` a mark that
  * changes with everything that a reading of the database may have missed. For a key there is `k:` its spend by the
  * hour (`s` and `b` with the hour), a sum of them (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are
- * filled from the database where they are absent. Values: the root of all names, the workspace, the wall time (0 for
+ * filled from the database where they are absent. `b:` has what blocking budgets bound: for each sum (its tag with the
+ * days of its period, `~` between) what is spent (`s` before it) and held (`h`); `r:` the charges that were confirmed
+ * while such a sum is read. Values: the root of all names, the workspace, the wall time (0 for
  * the server's own), how long a hold is its owner's without a renewal, then those of the script.
  */
 const prelude = `
@@ -15,6 +17,7 @@ local root, ws, now, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[
 local time = redis.call('TIME')
 if now == 0 then now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local W, H, C, L, V = root .. 'w:' .. ws, root .. 'h:' .. ws, root .. 'c:' .. ws, root .. 'l:' .. ws, root .. 'v:' .. ws
+local B, R = root .. 'b:' .. ws, root .. 'r:' .. ws
 local day, hour_ms = 86400000, 3600000
 local function text(amount) return string.format('%.0f', amount) end
 local function split(entry)
@@ -28,11 +31,26 @@ local function add(key, name, amount)
 end
 local function known(key) return redis.call('EXISTS', key) == 1 end
 local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
-local function missing(keys)
+local function counted(name, on, tags)
+  local tag, first, last = string.match(name, '^(.*)~(%d+)~(%d+)$')
+  on = tonumber(on)
+  return on >= tonumber(first) and on < tonumber(last) and string.find(tags, ',' .. tag .. ',', 1, true) ~= nil
+end
+local function addSums(kind, amount, on, tags)
+  if amount == 0 or not tags or tags == '' or not known(B) then return end
+  for _, name in ipairs(redis.call('HKEYS', B)) do
+    local sum = string.sub(name, 2)
+    if string.sub(name, 1, 1) == kind and counted(sum, on, tags) then add(B, name, amount) end
+  end
+end
+local function missing(keys, budgets)
   local found = {}
   if not known(W) then found[1] = '' end
   for _, key in ipairs(keys) do
     if key ~= '' and not known(root .. 'k:' .. key) then found[#found + 1] = key end
+  end
+  for at = 1, #(budgets or {}), 2 do
+    if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then found[#found + 1] = 'b:' .. budgets[at] end
   end
   if #found == 0 then return nil end
   local charges = redis.call('HGETALL', C)
@@ -45,6 +63,7 @@ local function addHold(entry, sign)
     local key = root .. 'k:' .. parts[at]
     if parts[at] ~= '' and known(key) then add(key, 'h', sign * tonumber(parts[at + 1])) end
   end
+  addSums('h', sign * tonumber(parts[1]), parts[7], parts[8])
 end
 local function takeHold(id, entry)
   redis.call('HSET', H, id, entry)
@@ -86,7 +105,7 @@ local function spent(id, window, hour, byok)
   end
   return (tonumber(sums[3]) or 0) + (byok and (tonumber(sums[4]) or 0) or 0)
 end
-local function bound(keys, hour, byokOnly)
+local function bound(keys, hour, byokOnly, budgets)
   local free, others, reason = nil, 0, 'insufficient_balance'
   if not byokOnly then
     others = field(W, 'h')
@@ -100,6 +119,11 @@ local function bound(keys, hour, byokOnly)
       if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
     end
   end
+  for at = 1, #(budgets or {}), 2 do
+    local there = field(B, 'h' .. budgets[at])
+    local left = tonumber(budgets[at + 1]) - field(B, 's' .. budgets[at]) - there
+    if left < free then free, others, reason = left, there, 'budget ' .. string.format('%d', (at - 1) / 2) end
+  end
   return free, others, reason
 end
 local function borne(free, ceiling, begin, least, share)
@@ -108,13 +132,15 @@ local function borne(free, ceiling, begin, least, share)
   if share == '1' then begin = math.max(begin, math.floor(free / 8)) end
   return math.min(ceiling, begin, free)
 end
-local function holdEntry(held, byok, keys)
+local function holdEntry(held, byok, keys, on, tags)
   local parts = {text(held)}
   for at = 1, 5, 4 do
     parts[#parts + 1] = keys[at]
     parts[#parts + 1] = text(keys[at + 3] == '1' and math.max(byok, held) or held)
   end
   parts[#parts + 1] = text(byok)
+  parts[#parts + 1] = on
+  parts[#parts + 1] = tags
   return table.concat(parts, '|')
 end
 local function forget(keys)
@@ -128,6 +154,7 @@ local function book(id, parts)
   add(W, 'm', -tonumber(parts[1]))
   add(W, 't', -tonumber(parts[2]))
   for at = 3, 4 do spend(parts[at], parts[6], parts[1] + parts[2], tonumber(parts[5])) end
+  addSums('s', parts[1] + parts[2], parts[7], parts[8])
   redis.call('HSET', C, id, table.concat(parts, '|'))
   redis.call('ZADD', L, now + lease, 'c' .. id)
 end

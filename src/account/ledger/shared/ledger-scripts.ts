@@ -1,3 +1,4 @@
+import type { BudgetBound } from "../../budgets/blocking-budgets.ts";
 import type { TightHold } from "../hold-rule.ts";
 import type { SpendingKey } from "../ledger.ts";
 import { ledgerScript } from "./ledger-script.ts";
@@ -46,12 +47,13 @@ return 1`);
 /**
  * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where it takes an eighth, then the
  * same at list price; then for the key and for the one that made it the id (empty for none), the limit (-1 for none), its
- * hours, and 1 where it counts own provider keys.
+ * hours, and 1 where it counts own provider keys; then the day, the tags that budgets count it by, and for each budget its sum
+ * and its limit.
  */
 export const reserveScript = ledgerScript("Reserve", `
 local id, hour, ceiling, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[11])
-local keys = {unpack(ARGV, 15, 22)}
-local absent = missing({keys[1], keys[5]})
+local keys, budgets = {unpack(ARGV, 15, 22)}, {unpack(ARGV, 25)}
+local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
 local stale = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)) do
@@ -75,7 +77,7 @@ if redis.call('HEXISTS', H, id) == 1 then return refuse('exists', 0, 0) end
 local held, free = 0, 0
 if ceiling > 0 then
   local others, reason
-  free, others, reason = bound(keys, hour, false)
+  free, others, reason = bound(keys, hour, false, budgets)
   held = borne(free, ceiling, tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10])
   if not held then return refuse(reason, free, others) end
 end
@@ -87,42 +89,43 @@ if byok > 0 then
     if not byokHeld then return refuse(reason, left, others) end
   end
 end
-local entry = holdEntry(held, byokHeld, keys)
+local entry = holdEntry(held, byokHeld, keys, ARGV[23], ARGV[24])
 takeHold(id, entry)
 return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`);
 
 /**
  * Raises a hold as far as there is something free. Values: its id, the hour, the amount; the keys as a hold is taken with them;
- * its entry, for a server that has lost it.
+ * its entry, for a server that has lost it; then for each budget its sum and its limit.
  */
 export const growScript = ledgerScript("Grow", `
 local id, hour, wanted = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local keys = {unpack(ARGV, 8, 15)}
-local absent = missing({keys[1], keys[5]})
+local keys, budgets = {unpack(ARGV, 8, 15)}, {unpack(ARGV, 17)}
+local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
 local parts = split(redis.call('HGET', H, id) or ARGV[16])
 local held = tonumber(parts[1])
 dropHold(id)
-local free = bound(keys, hour, false)
-local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys)
+local free = bound(keys, hour, false, budgets)
+local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '')
 takeHold(id, entry)
 return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`);
 
 /**
  * Charges a hold and frees it; a second time it answers the same. Values: its id, the hour, the amount, that at list price;
- * then the keys as the hold was taken with them.
+ * then the keys as the hold was taken with them; the day of the hold, the tags that budgets count the charge by, and for each
+ * budget its sum and its limit.
  */
 export const postScript = ledgerScript("Post", `
 local id, hour, amount, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local keys = {unpack(ARGV, 9, 16)}
-local absent = missing({keys[1], keys[5]})
+local keys, budgets = {unpack(ARGV, 9, 16)}, {unpack(ARGV, 19)}
+local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
 local before = redis.call('HGET', C, id)
 if not before then
   dropHold(id)
-  local charged = math.max(0, math.min(amount, (bound(keys, hour, false))))
+  local charged = math.max(0, math.min(amount, (bound(keys, hour, false, budgets))))
   local monthly = math.min(charged, math.max(field(W, 'm'), 0))
-  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[8], ARGV[6]}
+  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[8], ARGV[6], ARGV[17], ARGV[18]}
   book(id, parts)
   before = table.concat(parts, '|')
 end
@@ -155,7 +158,10 @@ return {}`);
 export const confirmScript = ledgerScript("Confirm", `
 redis.call('ZREM', L, 'c' .. ARGV[5])
 local keys = {ARGV[6], ARGV[7]}
+local entry = redis.call('HGET', C, ARGV[5])
+if entry and known(R) then redis.call('HSET', R, ARGV[5], entry) end
 if redis.call('HDEL', C, ARGV[5]) == 0 then
+  redis.call('DEL', B)
   forget(keys)
 elseif missing(keys) then
   mark()
@@ -175,6 +181,64 @@ if known(W) then
   add(W, 't', tonumber(parts[2]))
 end
 for at = 3, 4 do spend(parts[at], parts[6], -(parts[1] + parts[2]), -tonumber(parts[5])) end
+addSums('s', -(parts[1] + parts[2]), parts[7], parts[8])
+return {}`);
+
+/**
+ * Begins a reading of sums of budgets: from now on charges that are confirmed are kept beside those that are open, so that the
+ * reading can tell which of them it has. Answers a mark, which another reading under way shares.
+ */
+export const beginSumsScript = ledgerScript("BeginSums", `
+local begun = redis.call('HGET', R, '')
+if not begun then
+  begun = time[1] .. '.' .. time[2]
+  redis.call('HSET', R, '', begun)
+end
+redis.call('PEXPIRE', R, 30000)
+return {begun}`);
+
+/** The charges that a reading of sums may have missed: ids and entries in turn. */
+export const chargesSinceScript = ledgerScript("ChargesSince", `
+local found = redis.call('HGETALL', C)
+local confirmed = redis.call('HGETALL', R)
+for at = 1, #confirmed, 2 do
+  if confirmed[at] ~= '' then
+    found[#found + 1] = confirmed[at]
+    found[#found + 1] = confirmed[at + 1]
+  end
+end
+return found`);
+
+/**
+ * Fills sums of budgets from a reading. Values: its mark, JSON of the charges that it had in it already; then for each sum its
+ * name and what was spent. Does nothing where the mark is another one.
+ */
+export const seedSumsScript = ledgerScript("SeedSums", `
+if redis.call('HGET', R, '') ~= ARGV[5] then return {} end
+local stands, open = {}, {}
+for _, id in ipairs(cjson.decode(ARGV[6])) do stands[id] = true end
+for _, key in ipairs({C, R}) do
+  local charges = redis.call('HGETALL', key)
+  for at = 1, #charges, 2 do
+    if charges[at] ~= '' and not stands[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
+  end
+end
+local holds = redis.call('HVALS', H)
+for at = 7, #ARGV, 2 do
+  local name, spent, held = ARGV[at], tonumber(ARGV[at + 1]), 0
+  if redis.call('HEXISTS', B, 's' .. name) == 0 then
+    for _, parts in pairs(open) do
+      if parts[8] and counted(name, parts[7], parts[8]) then spent = spent + parts[1] + parts[2] end
+    end
+    for _, entry in ipairs(holds) do
+      local parts = split(entry)
+      if parts[8] and counted(name, parts[7], parts[8]) then held = held + tonumber(parts[1]) end
+    end
+    local isNew = not known(B)
+    redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))
+    if isNew then redis.call('PEXPIRE', B, hour_ms) end
+  end
+end
 return {}`);
 
 /** Credits are about to be added: a charge of nothing, which is nobody's where its process dies. Values: their id. */
@@ -209,6 +273,10 @@ export const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingK
   [key, parent].flatMap((each) => (each === undefined ? ["", -1, 0, 0] : [
     each.keyId, String(each.keyLimit?.limitNano ?? -1n), each.keyLimit?.windowHours ?? 0, each.countsByok ? 1 : 0,
   ]));
+
+/** Budgets as scripts take them. */
+export const budgetValues = (bounds: readonly BudgetBound[]): string[] =>
+  bounds.flatMap(({ budget: { limitNano }, counter }) => [counter, String(limitNano)]);
 
 /** What is to be held as the script takes it. */
 export function tightValues(ceilingNano: bigint, tight: (() => TightHold) | undefined): (string | number)[] {

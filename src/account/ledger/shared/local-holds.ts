@@ -1,4 +1,6 @@
+import { dayMs, type Clock } from "../../../platform/lib/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { ReserveRequest } from "../hold-rule.ts";
 import type { SpendingKey } from "../ledger.ts";
 import { renewScript } from "./ledger-scripts.ts";
 import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
@@ -11,9 +13,25 @@ export interface SharedHold {
   /** As the shared server has it; undefined where nothing is held there. */
   entry: string | undefined;
   heldNano: bigint;
+  /** The day on which the request was admitted, and what budgets count the hold by. */
+  day: number;
+  tags: readonly string[];
   reservedAtMs: number;
   /** It is being charged or freed, and nobody may do so again. */
   settling: boolean;
+}
+
+/** The day on which a request is admitted, and what budgets count it by. */
+export const useOf = ({ tags }: ReserveRequest, clock: Clock): Pick<SharedHold, "day" | "tags"> =>
+  ({ day: Math.floor(clock.nowMs() / dayMs), tags: tags?.() ?? [] });
+
+/** A hold as it is kept of a request. */
+export function holdOf(
+  request: ReserveRequest, { clock, entry, heldNano }: { clock: Clock; entry: string | undefined; heldNano: bigint },
+): SharedHold {
+  const { workspaceId, keyId, keyLimit, countsByok = false, parent } = request;
+  const key = { keyId, keyLimit, countsByok };
+  return { workspaceId, key, parent, entry, heldNano, ...useOf(request, clock), reservedAtMs: clock.monotonicMs(), settling: false };
 }
 
 /** Holds that one message renews. */

@@ -1,4 +1,6 @@
 import type { Kysely } from "kysely";
+import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
+import type { SpentBy } from "../../budgets/budget-watch.ts";
 import type { Clock } from "../../../platform/lib/clock.ts";
 import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
@@ -9,14 +11,15 @@ import { SharedAccounts } from "./shared-accounts.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 
 /** Builds the ledger of several processes; it renews what it holds from now on. */
-export function openSharedLedger({ shared, database, store, loadParents, ...parts }: {
+export function openSharedLedger({ shared, database, store, loadParents, spentBy, ...parts }: {
   shared: SharedState; database: Kysely<ReadingTables>; store: LedgerStore; book: AccountBook; commits: CommitQueue; clock: Clock;
+  blocking: BlockingBudgets; spentBy: SpentBy;
   /** The keys that made others, by the ids of those. */
   loadParents(): Promise<ReadonlyMap<string, string>>;
   onError(error: unknown): void;
 }): SharedLedger {
   const { book, clock } = parts;
-  const accounts = new SharedAccounts({ shared, readings: new AccountReadings(database), nowMs: () => clock.nowMs() });
+  const accounts = new SharedAccounts({ shared, readings: new AccountReadings(database, spentBy), nowMs: () => clock.nowMs() });
   const readBook = async (workspaceId: string): Promise<void> =>
     store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });
   const ledger = new SharedLedger({ ...parts, accounts, readBook });

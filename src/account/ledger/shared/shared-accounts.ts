@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type SharedScript, type SharedState, sharedPrefix } from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { AccountReadings, OpenCharge } from "./account-readings.ts";
-import { runBegunScript, seedScript } from "./ledger-scripts.ts";
+import { beginSumsScript, chargesSinceScript, runBegunScript, seedScript, seedSumsScript } from "./ledger-scripts.ts";
 
 /** How long a hold is its owner's without a renewal. */
 export const leaseMs = 30_000;
@@ -16,10 +16,17 @@ const graceMsDefault = 1_000;
 /** Readings that may be overtaken by changes before somebody is told that the server is of no use. */
 const readingsMax = 50;
 
+/** How long a charge waits for a server that is away before it is refused. */
+const patienceMs = 5_000;
+const askAgainMs = 100;
+
+/** Before names of sums of budgets, among ids of keys. */
+const sumPrefix = "b:";
+
 /** What it is built from. */
 export interface SharedAccountsOptions {
   shared: Pick<SharedState, "run" | "runId">;
-  readings: Pick<AccountReadings, "read">;
+  readings: Pick<AccountReadings, "read" | "readSums">;
   /** Wall time. */
   nowMs(): number;
   graceMs?: number;
@@ -65,6 +72,19 @@ export class SharedAccounts {
     throw new SharedStateAwayError("the shared ledger forgets faster than it can be filled");
   }
 
+  /** Asks again for a while where the server is away: what a charge waits, as for a database that takes nothing. */
+  async askPatiently(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<LedgerAnswer> {
+    const untilMs = this.options.nowMs() + patienceMs;
+    for (;;) {
+      try {
+        return await this.ask(script, workspaceId, values);
+      } catch (error) {
+        if (!(error instanceof SharedStateAwayError) || this.options.nowMs() >= untilMs) throw error;
+        await delay(askAgainMs);
+      }
+    }
+  }
+
   /** Runs a script that takes things as they are. */
   async run(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<string[]> {
     const { shared, nowMs } = this.options;
@@ -89,11 +109,24 @@ export class SharedAccounts {
     workspaceId: string, { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
   ): Promise<void> {
     await this.runIsOld();
-    const keyIds = (JSON.parse(missing) as string[]).filter((id) => id !== "");
+    const names = JSON.parse(missing) as string[];
+    const counters = names.filter((name) => name.startsWith(sumPrefix)).map((name) => name.slice(sumPrefix.length));
+    if (counters.length > 0) await this.readSums(workspaceId, counters);
+    if (counters.length === names.length) return;
+    const keyIds = names.filter((name) => name !== "" && !name.startsWith(sumPrefix));
     const read = await this.options.readings.read(workspaceId, { keyIds, charges, nowMs: this.options.nowMs() });
     const balances = [read.monthlyNano, read.topupNano, read.freshMonth, read.freshNano].join("|");
     const keys = read.keys.flatMap(({ id, hours }) => [id, JSON.stringify(hours)]);
     await this.run(seedScript, workspaceId, [mark, balances, JSON.stringify(read.standing), ...keys]);
+  }
+
+  private async readSums(workspaceId: string, counters: readonly string[]): Promise<void> {
+    const [mark = ""] = await this.run(beginSumsScript, workspaceId, []);
+    const { sums, standing } = await this.options.readings.readSums(workspaceId, {
+      counters, charges: async () => chargesOf(await this.run(chargesSinceScript, workspaceId, [])),
+    });
+    const filled = counters.flatMap((counter, index) => [counter, String(sums[index])]);
+    await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(standing), ...filled]);
   }
 
   /** Waits until what an earlier run of the server was told is in the database. */

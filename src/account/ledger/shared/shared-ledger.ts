@@ -1,3 +1,4 @@
+import type { BlockingBudgets, BudgetBound } from "../../budgets/blocking-budgets.ts";
 import { hourMs, type Clock } from "../../../platform/lib/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
@@ -10,17 +11,16 @@ import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
 import { fenceOf, type OpenCharge } from "./account-readings.ts";
-import { LocalHolds, type SharedHold } from "./local-holds.ts";
+import { holdOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
 import {
-  announceScript, forgetScript, growScript, keyValues, postScript, reserveScript, tightValues, voidScript, withdrawScript,
+  announceScript, budgetValues, forgetScript, growScript, keyValues, postScript, reserveScript, tightValues, voidScript, withdrawScript,
 } from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
 import { tombstone } from "./tombstone.ts";
 
-/** How long a charge waits for a server that is away before it is refused, as for a database that takes nothing. */
-const patienceMs = 5_000;
-const askAgainMs = 100;
+/** Pause before the server is told again what it could not hear. */
+const tellAgainMs = 100;
 
 /** What the shared ledger is built from. */
 export interface SharedLedgerOptions {
@@ -29,6 +29,8 @@ export interface SharedLedgerOptions {
   book: AccountBook;
   commits: CommitQueue;
   clock: Clock;
+  /** Budgets that bound holds; absent means none. */
+  blocking?: BlockingBudgets;
   /** Brings the book up to date from the database. */
   readBook(workspaceId: string): Promise<void>;
   onError(error: unknown): void;
@@ -80,14 +82,14 @@ export class SharedLedger implements LedgerPort {
     if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
     if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
-    this.holds.add(holdId, this.newHold(request, { entry: undefined, heldNano: 0n }));
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry: undefined, heldNano: 0n }));
     return { ok: true, heldNano: 0n, freeNano: 0n, balanceNano };
   }
 
   async grow(holdId: string, toNano: bigint): Promise<bigint> {
     const hold = this.holds.open(holdId);
     if (hold?.entry === undefined) return 0n;
-    const values = [holdId, this.hour(), String(toNano), ...keyValues(hold), hold.entry];
+    const values = [holdId, this.hour(), String(toNano), ...keyValues(hold), hold.entry, ...budgetValues(this.boundsOf(hold))];
     try {
       const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
       this.hear(hold.workspaceId, answer);
@@ -119,6 +121,8 @@ export class SharedLedger implements LedgerPort {
     this.holds.remove(holdId);
     return "ok";
   }
+
+  async watch(): Promise<void> {}
 
   expire(): string[] {
     const expired = this.holds.olderThan(this.options.clock.monotonicMs() - holdLifetimeMs);
@@ -154,7 +158,12 @@ export class SharedLedger implements LedgerPort {
   private async reserveShared(request: ReserveRequest): Promise<ReserveOutcome> {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
     const keys = keyValues({ key: request, parent: request.parent });
-    const values = [holdId, this.hour(), ...tightValues(ceilingNano, tight), ...tightValues(byokNano, byokTight), ...keys];
+    const use = useOf(request, this.options.clock);
+    const bounds = ceilingNano > 0n ? this.boundsOf({ workspaceId, ...use }) : [];
+    const values = [
+      holdId, this.hour(), ...tightValues(ceilingNano, tight), ...tightValues(byokNano, byokTight), ...keys, use.day, tagText(use.tags),
+      ...budgetValues(bounds),
+    ];
     let answer: LedgerAnswer;
     try {
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
@@ -164,15 +173,17 @@ export class SharedLedger implements LedgerPort {
     }
     this.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
-    const { outcome } = answer;
-    if (outcome === "insufficient_balance" || outcome === "key_limit" || outcome === "exists") {
+    const [outcome, budgetIndex] = answer.outcome.split(" ");
+    if (outcome === "insufficient_balance" || outcome === "key_limit" || outcome === "budget" || outcome === "exists") {
       const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
-      return { ok: false, reason: outcome, balanceNano, freeNano, heldNano };
+      const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
+      return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
     }
     const [entry = "", free = ""] = answer.detail.split("/");
-    const [heldNano = 0n, byokHeldNano = 0n] = [entry.slice(0, entry.indexOf("|")), entry.slice(entry.lastIndexOf("|") + 1)].map(BigInt);
+    const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
+    const [heldNano, byokHeldNano] = [BigInt(held), BigInt(byokHeld)];
     const [freeText = "0", byokFreeText = ""] = free.split("|");
-    this.holds.add(holdId, this.newHold(request, { entry, heldNano }));
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano }));
     const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
     return byokFreeText === "" ? reserved : { ...reserved, byokHeldNano, byokFreeNano: BigInt(byokFreeText) };
   }
@@ -180,10 +191,14 @@ export class SharedLedger implements LedgerPort {
   private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId, amountNano, byokNano = 0n } = request;
     const subject = { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold.key.keyId, hold.parent?.keyId) };
-    const values = [holdId, this.hour(), String(amountNano), String(byokNano), ...keyValues(hold)];
+    const tags = request.tags?.() ?? [];
+    const values = [
+      holdId, this.hour(), String(amountNano), String(byokNano), ...keyValues(hold), hold.day, tagText(tags),
+      ...budgetValues(this.boundsOf({ ...hold, tags })),
+    ];
     let answer: LedgerAnswer;
     try {
-      answer = await this.untilThere(() => this.options.accounts.ask(postScript, hold.workspaceId, values));
+      answer = await this.options.accounts.askPatiently(postScript, hold.workspaceId, values);
     } catch (error) {
       this.holds.remove(holdId);
       throw error;
@@ -235,7 +250,7 @@ export class SharedLedger implements LedgerPort {
       await this.options.accounts.run(forgetScript, workspaceId, []);
     } catch (error) {
       if (!(error instanceof SharedStateAwayError)) throw error;
-      setTimeout(() => this.quietly(this.forget(workspaceId)), askAgainMs).unref();
+      setTimeout(() => this.quietly(this.forget(workspaceId)), tellAgainMs).unref();
     }
   }
 
@@ -262,25 +277,8 @@ export class SharedLedger implements LedgerPort {
     }
   }
 
-  private async untilThere<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-    const { clock } = this.options;
-    const untilMs = clock.monotonicMs() + patienceMs;
-    for (;;) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (!(error instanceof SharedStateAwayError) || clock.monotonicMs() >= untilMs) throw error;
-        await new Promise((resolve) => setTimeout(resolve, askAgainMs));
-      }
-    }
-  }
-
-  private newHold(
-    { workspaceId, keyId, keyLimit, countsByok = false, parent }: ReserveRequest,
-    { entry, heldNano }: { entry: string | undefined; heldNano: bigint },
-  ): SharedHold {
-    const reservedAtMs = this.options.clock.monotonicMs();
-    return { workspaceId, key: { keyId, keyLimit, countsByok }, parent, entry, heldNano, reservedAtMs, settling: false };
+  private boundsOf({ workspaceId, tags, day }: Pick<SharedHold, "workspaceId" | "tags" | "day">): BudgetBound[] {
+    return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
   }
 
   private hour(): number {
@@ -295,5 +293,8 @@ export class SharedLedger implements LedgerPort {
     if (!(error instanceof SharedStateAwayError)) this.options.onError(error);
   };
 }
+
+/** Tags as the scripts find them. */
+const tagText = (tags: readonly string[]): string => (tags.length === 0 ? "" : `,${tags.join(",")},`);
 
 const keyIdsOf = (keyId: string, parentKeyId: string | undefined): string[] => (parentKeyId === undefined ? [keyId] : [keyId, parentKeyId]);
