@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, readdirSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** What the check of files that hold secrets found. */
@@ -49,9 +49,18 @@ function tighten(path: string, check: PrivacyCheck): void {
   }
 }
 
+/** What is at a path; undefined where nothing is, or a file is in the way: who needs the directory says so. */
+function entryOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A directory that others can write to lets them put another database in place of this one. */
 function noteWriters(directory: string, { left }: PrivacyCheck): void {
-  const entry = lstatSync(directory, { throwIfNoEntry: false });
+  const entry = entryOf(directory);
   if (entry === undefined || (entry.mode & othersWriteBits) === 0 || (entry.mode & stickyBit) !== 0) return;
   left.push({ path: directory, reason: "the group or everybody may write to it; run chmod go-w on it" });
 }
