@@ -35,7 +35,8 @@ export interface BootstrapDependencies {
 }
 
 /** Keys of the first workspace have no person behind them. */
-const bootstrapUserId = "usr_bootstrap";
+/** The person whose keys the first start makes, before anyone has claimed the owner account. */
+export const bootstrapUserId = "usr_bootstrap";
 const bootstrapTransferId = "txn_bootstrap_credits";
 
 /**

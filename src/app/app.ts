@@ -38,6 +38,8 @@ export interface App {
   background: BackgroundRunner;
   /** Asks about donated provider keys that were refused. */
   prober: KeyProber;
+  /** Deletes conversations that are older than they are kept. */
+  purgeConversations(): Promise<void>;
   /** Tells load balancers to send no more; requests are still served. */
   startDraining(): void;
   /** Stops waiting for providers: what they have sent so far is what is settled; background responses go back to their queue. */

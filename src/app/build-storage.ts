@@ -11,6 +11,7 @@ import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
 import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
 import { storedResponseInserts, type ResponseTables } from "../inference/stored-responses/response-rows.ts";
+import type { ConversationTables } from "../mcp/hub/conversation.ts";
 import type { HubTables } from "../mcp/hub/entry-store.ts";
 import { generationInsert } from "../insights/generation-record.ts";
 import type { GenerationTables } from "../insights/generation-store.ts";
@@ -27,7 +28,7 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 /** Every table of the gateway. */
 export type AppTables =
   AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables
-  & ConsentTables & HubTables;
+  & ConsentTables & HubTables & ConversationTables;
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {

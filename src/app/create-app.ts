@@ -3,6 +3,7 @@ import type { App } from "./app.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import { buildAccount } from "./build-account.ts";
+import { buildHub } from "./build-hub.ts";
 import { buildInference, endInference, ownKeyLookup } from "./build-inference.ts";
 import { buildInsights } from "./build-insights.ts";
 import { buildDocuments, buildMcp, buildOperations } from "./build-operations.ts";
@@ -17,7 +18,6 @@ import { RouteHistory } from "../inference/catalog/route-history.ts";
 import { probeKeyThrough } from "../inference/probe-key.ts";
 import { smokePort } from "../inference/smoke-ask.ts";
 import { GenerationStore } from "../insights/generation-store.ts";
-import { openHub } from "../mcp/hub/open-hub.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
@@ -52,6 +52,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const state = { draining: false };
   const operations = buildOperations(settings, { storage, state, metrics: tools.metrics });
   const stored = buildStoredResponses(settings, { ...tools, ...work, storage, inference, directory: account.directory, insights });
+  const hubParts = buildHub(settings, { ...stored, ...work, storage, account, clock, logger: tools.logger });
   const documents = openDocuments({
     ...tools, ...inference, ...work, database: storage.database.withTables(), ownKeyOf: ownKeyLookup(account.providerKeys),
     onRetention: (ok) => insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
@@ -60,8 +61,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const dependencies: Dependencies = {
     ...account, documents, payments, inference, dashboard: openDashboard(settings.dashboard, tools.logger),
     consent: openConsent({ ...account, database: storage.database.withTables(), clock }), operations, insights, clock, counters, keyProber,
-    hub: openHub({ database: storage.database.withTables(), kind: storage.kind, clock, importNetworks: settings.hubImportNetworks ?? [] }),
-    responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
+    ...hubParts, responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools.logger),
@@ -75,7 +75,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   return {
     ...compiled, storage, mintFirstKey: account.mintFirstKey, issueClaim: () => account.people.claim.issue(),
     ledger: account.ledger, budgets: account.budgets, people: account.people, referrals: account.referrals, insights, payments,
-    background: stored.background, prober: keyProber, consent: dependencies.consent,
+    background: stored.background, prober: keyProber, consent: dependencies.consent, ...hubParts,
     catalog: catalog.snapshot, sandbox: catalog.sandbox, refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;
@@ -91,7 +91,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       await stopRounds();
       await Promise.all([stored.stop(), account.useWriter.stop(), account.monthlyCredits.stop(), insights.stop()]);
       await Promise.all([account.referrals?.stop(), keyProber.stop()]);
-      await Promise.all([documents.stop(), dependencies.mcp.close()]);
+      await Promise.all([documents.stop(), dependencies.mcp.close(), hubParts.stopHub()]);
       await endInference(inference);
       await catalog.stop();
       await stopSharing(shared, account);

@@ -28,6 +28,7 @@ import type { Documents } from "../documents/open-documents.ts";
 import type { EndpointPaths } from "../http/endpoint-paths.ts";
 import type { RateCounters } from "../http/count-request.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
+import type { Conversations } from "../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../mcp/hub/open-hub.ts";
 import type { RouteHistory } from "../inference/catalog/route-history.ts";
 import type { InferenceDependencies } from "../inference/dependencies.ts";
@@ -110,6 +111,7 @@ export interface Dependencies {
   hub: HubLibrary;
   /** The built dashboard. */
   dashboard: Dashboard;
+  conversations: Conversations;
   /** Undefined where no credits are given for bringing somebody. */
   referrals: Referrals | undefined;
   /** Undefined where no key for Stripe is configured. */

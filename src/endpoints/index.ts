@@ -79,6 +79,10 @@ import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses.ts";
 import {
+  addMessages, changeConversation, changeConversationSettings, createConversation, deleteConversation, getConversation,
+  getConversationSettings, listConversations,
+} from "./hub/conversations.ts";
+import {
   addHubItem, changeHub, createHub, deleteHub, deleteHubItem, exportHub, getHub, getHubItem, importHubSkill, listHubItems, listHubs,
 } from "./hub/hubs.ts";
 import { approvePrompt, changePrompt, listReviews, promptRoutes, publishPrompt, rejectPrompt } from "./hub/prompts.ts";
@@ -146,6 +150,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Hub
   publishPrompt, changePrompt, ...promptRoutes, publishSkill, changeSkill, exportSkill, ...skillRoutes,
   createHub, listHubs, getHub, changeHub, deleteHub, addHubItem, listHubItems, getHubItem, deleteHubItem, importHubSkill, exportHub,
+  createConversation, listConversations, getConversationSettings, changeConversationSettings, getConversation, changeConversation,
+  deleteConversation, addMessages,
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,

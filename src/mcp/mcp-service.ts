@@ -5,6 +5,7 @@ import { brand } from "../platform/lib/brand.ts";
 import { mayUse, permissionDenied, type KnownCaller } from "./tool-access.ts";
 import { endpointName, type ToolEndpoint } from "./tool-endpoint.ts";
 import type { Tool, ToolContext } from "./tool.ts";
+import { promptText, workspacePrompts } from "./workspace-prompts.ts";
 
 /** One request to the MCP server, whose caller is known. */
 export interface McpRequest {
@@ -106,7 +107,17 @@ export class McpService {
       }
       return this.call(tool, { given: params.arguments ?? {}, request });
     });
-    server.setRequestHandler("prompts/list", () => ({ prompts: [] }));
+    server.setRequestHandler("prompts/list", async () => ({
+      prompts: (await workspacePrompts(request.tools)).map(({ id: _, ...prompt }) => prompt),
+    }));
+    server.setRequestHandler("prompts/get", async ({ params }) => {
+      const prompt = await promptText(request.tools, params.name);
+      if (prompt === undefined) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no prompt ${params.name}. prompts/list lists them.`);
+      }
+      const { text, ...rest } = prompt;
+      return { ...rest, messages: [{ role: "user" as const, content: { type: "text" as const, text } }] };
+    });
     return server;
   }
 

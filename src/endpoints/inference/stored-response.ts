@@ -99,6 +99,7 @@ export const deleteStoredResponse = defineEndpoint<Dependencies>({
     const { id, status } = await requestedResponse(context, deps);
     if (!hasEnded(status)) await deps.background.cancel(id);
     if (!await deps.responses.delete(workspaceOf(context), id)) throw responseNotFound(id);
+    await deps.conversations.forgetResponse(workspaceOf(context), id);
     return context.json({ id, object: "response", deleted: true });
   },
 });

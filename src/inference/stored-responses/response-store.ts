@@ -31,6 +31,8 @@ const headColumns = [
 export class ResponseStore {
   private readonly database: Kysely<ResponseTables>;
   private readonly commits: CommitQueue;
+  /** Receives every response that is kept, once it is durable. */
+  onKept: (response: NewResponse) => void = () => undefined;
 
   constructor(options: { database: Kysely<ResponseTables>; commits: CommitQueue }) {
     this.database = options.database;
@@ -43,12 +45,14 @@ export class ResponseStore {
     const items = itemRows(response);
     if (row.size_bytes + (row.request?.length ?? 0) <= groupedBytesMax) {
       await this.commits.commit(responseUnit(row, items));
+      this.onKept(response);
       return;
     }
     await this.database.transaction().execute(async (transaction) => {
       await transaction.insertInto("stored_responses").values(row).execute();
       if (items.length > 0) await transaction.insertInto("stored_response_items").values(items).execute();
     });
+    this.onKept(response);
   }
 
   /** A response of the workspace; undefined when the workspace has none of that id. */

@@ -17,6 +17,17 @@ import { getSystemStatus } from "./get-system-status.ts";
 import { getUsage } from "./get-usage.ts";
 import { listByokKeys } from "./list-byok-keys.ts";
 import { listKeys } from "./list-keys.ts";
+import { createHub } from "./create-hub.ts";
+import { forkPrompt } from "./fork-prompt.ts";
+import { getHub } from "./get-hub.ts";
+import { hubAddItem } from "./hub-add-item.ts";
+import { hubImportSkill } from "./hub-import-skill.ts";
+import { listConversations } from "./list-conversations.ts";
+import { listHubs } from "./list-hubs.ts";
+import { publishPrompt } from "./publish-prompt.ts";
+import { publishSkill } from "./publish-skill.ts";
+import { searchPublicHubs } from "./search-public-hubs.ts";
+import { starPrompt } from "./star-prompt.ts";
 import { listModels } from "./list-models.ts";
 import { listOkfConcepts } from "./list-okf-concepts.ts";
 import { listPresets } from "./list-presets.ts";
@@ -27,6 +38,8 @@ import { revokeKey } from "./revoke-key.ts";
 export const tools: readonly Tool[] = [
   listModels, recommendModel, getUsage, listByokKeys, listOkfConcepts, getOkfConcept, getCredits, listKeys, createKey, revokeKey,
   listPresets, getSystemStatus,
+  listConversations, publishPrompt, starPrompt, forkPrompt, publishSkill, listHubs, getHub, searchPublicHubs, createHub, hubAddItem,
+  hubImportSkill,
   // Operators
   adminListEndpoints, adminRequest, adminOverview, adminUsageSummary, adminNorthStar, adminListUsers, adminGetUser,
   adminErrorsOverview, adminSmokeTest, adminUpstreamHealth, adminGrantCredits,

@@ -26,6 +26,13 @@ export interface ContractRow {
 
 const operators = { scope: "write:management-keys", operator: true } as const;
 
+/** Rows of one record that is shown, changed and deleted. */
+const record = (name: string, { path, of }: { path: string; of: "hub" | "llm-keys" | "presets" }): Record<string, ContractRow> => ({
+  [`GET ${name}`]: { scope: `read:${of}`, path, accepted: 404 },
+  [`PATCH ${name}`]: { scope: `write:${of}`, path, accepted: 404 },
+  [`DELETE ${name}`]: { scope: `write:${of}`, path, accepted: 404 },
+});
+
 /** Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row here. */
 export const contract: Record<string, ContractRow> = {
   "POST /chat/completions": { llm: true, accepted: 400 },
@@ -66,9 +73,7 @@ export const contract: Record<string, ContractRow> = {
   "GET /logos/:file": { without: "open", path: "/logos/openai.svg", base: "root" },
   "POST /keys": { scope: "write:llm-keys", accepted: 400 },
   "GET /keys": { scope: "read:llm-keys" },
-  "GET /keys/:hash": { scope: "read:llm-keys", path: "/keys/none", accepted: 404 },
-  "PATCH /keys/:hash": { scope: "write:llm-keys", path: "/keys/none", accepted: 404 },
-  "DELETE /keys/:hash": { scope: "write:llm-keys", path: "/keys/none", accepted: 404 },
+  ...record("/keys/:hash", { path: "/keys/none", of: "llm-keys" }),
   "POST /keys/:hash/rotate": { scope: "write:llm-keys", path: "/keys/none/rotate", accepted: 404 },
   "GET /": { without: "open", base: "root", accepted: 303, signedIn: 200 },
   "GET /scripts/passkey.js": { without: "open", base: "root" },
@@ -118,17 +123,13 @@ export const contract: Record<string, ContractRow> = {
   "DELETE /management-keys/:id": { scope: "write:management-keys", path: "/management-keys/mgk_none", accepted: 404 },
   "POST /presets": { scope: "write:presets", accepted: 400 },
   "GET /presets": { scope: "read:presets" },
-  "GET /presets/:slug": { scope: "read:presets", path: "/presets/none", accepted: 404 },
-  "PATCH /presets/:slug": { scope: "write:presets", path: "/presets/none", accepted: 404 },
-  "DELETE /presets/:slug": { scope: "write:presets", path: "/presets/none", accepted: 404 },
+  ...record("/presets/:slug", { path: "/presets/none", of: "presets" }),
   "POST /prompts": { scope: "write:hub", accepted: 400 },
   "GET /prompts": { scope: "read:hub" },
   "POST /skills": { scope: "write:hub", accepted: 400 },
   "GET /skills": { scope: "read:hub" },
   ...Object.fromEntries((["prompts", "skills"] as const).flatMap((kind): [string, ContractRow][] => [
-    [`GET /${kind}/:id`, { scope: "read:hub", path: `/${kind}/none`, accepted: 404 }],
-    [`PATCH /${kind}/:id`, { scope: "write:hub", path: `/${kind}/none`, accepted: 404 }],
-    [`DELETE /${kind}/:id`, { scope: "write:hub", path: `/${kind}/none`, accepted: 404 }],
+    ...Object.entries(record(`/${kind}/:id`, { path: `/${kind}/none`, of: "hub" })),
     [`GET /${kind}/:id/versions`, { scope: "read:hub", path: `/${kind}/none/versions`, accepted: 404 }],
     [`POST /${kind}/:id/star`, { scope: "write:hub", path: `/${kind}/none/star`, accepted: 404 }],
     [`DELETE /${kind}/:id/star`, { scope: "write:hub", path: `/${kind}/none/star`, accepted: 404 }],
@@ -137,15 +138,19 @@ export const contract: Record<string, ContractRow> = {
   "GET /skills/:id/export": { scope: "read:hub", path: "/skills/none/export", accepted: 404 },
   "POST /hubs": { scope: "write:hub", accepted: 400 },
   "GET /hubs": { scope: "read:hub" },
-  "GET /hubs/:slug": { scope: "read:hub", path: "/hubs/none", accepted: 404 },
-  "PATCH /hubs/:slug": { scope: "write:hub", path: "/hubs/none", accepted: 404 },
-  "DELETE /hubs/:slug": { scope: "write:hub", path: "/hubs/none", accepted: 404 },
+  ...record("/hubs/:slug", { path: "/hubs/none", of: "hub" }),
   "GET /hubs/:slug/items": { scope: "read:hub", path: "/hubs/none/items", accepted: 404 },
   "POST /hubs/:slug/items": { scope: "write:hub", path: "/hubs/none/items", accepted: 400 },
   "GET /hubs/:slug/items/:item": { scope: "read:hub", path: "/hubs/none/items/none", accepted: 404 },
   "DELETE /hubs/:slug/items/:item": { scope: "write:hub", path: "/hubs/none/items/none", accepted: 404 },
   "POST /hubs/:slug/import": { scope: "write:hub", path: "/hubs/none/import", accepted: 400 },
   "GET /hubs/:slug/export": { scope: "read:hub", path: "/hubs/none/export", accepted: 404 },
+  "POST /conversations": { scope: "write:llm-keys", accepted: 400 },
+  "GET /conversations": { scope: "read:llm-keys" },
+  "GET /conversations/settings": { scope: "read:llm-keys" },
+  "PATCH /conversations/settings": { scope: "write:security", accepted: 400 },
+  ...record("/conversations/:id", { path: "/conversations/cnv_none", of: "llm-keys" }),
+  "POST /conversations/:id/messages": { scope: "write:llm-keys", path: "/conversations/cnv_none/messages", accepted: 400 },
   "GET /admin/prompts": operators,
   "POST /admin/prompts/:id/approve": { ...operators, path: "/admin/prompts/none/approve", accepted: 404 },
   "POST /admin/prompts/:id/reject": { ...operators, path: "/admin/prompts/none/reject", accepted: 404 },

@@ -6,10 +6,13 @@ export interface ToolRow {
   operators?: true;
   /** Arguments of a bare call, which changes nothing. */
   given?: Record<string, unknown>;
+  /** The bare call is refused in band, since what it names is not there or not valid. */
+  refused?: true;
   /** Required arguments, each refused by its name where it is left out. */
   required?: readonly string[];
 }
 
+const refusedWrite = { scope: "write:hub", refused: true } as const;
 const operators = { scope: null, operators: true } as const;
 
 /** Contract, last table of the endpoint reference; each tool of the registry has its row here. */
@@ -26,6 +29,20 @@ export const toolContract: Record<string, ToolRow> = {
   revoke_key: { scope: "write:llm-keys", given: { key_id: "key_of_nobody" }, required: ["key_id"] },
   list_presets: { scope: "read:presets" },
   get_system_status: { scope: null },
+  list_conversations: { scope: "read:llm-keys" },
+  publish_prompt: {
+    ...refusedWrite, given: { title: "", description: "d", body: "b", category: "c" },
+    required: ["title", "description", "body", "category"],
+  },
+  star_prompt: { ...refusedWrite, given: { prompt_id: "prm_none" }, required: ["prompt_id"] },
+  fork_prompt: { ...refusedWrite, given: { prompt_id: "prm_none" }, required: ["prompt_id"] },
+  publish_skill: { ...refusedWrite, given: { body: "no skill" }, required: ["body"] },
+  list_hubs: { scope: "read:hub" },
+  get_hub: { scope: "read:hub", refused: true, given: { slug: "none" }, required: ["slug"] },
+  search_public_hubs: { scope: "read:hub" },
+  create_hub: { ...refusedWrite, given: { name: "" }, required: ["name"] },
+  hub_add_item: { ...refusedWrite, given: { hub: "none", body: "b" }, required: ["hub", "body"] },
+  hub_import_skill: { ...refusedWrite, given: { hub: "none", source_ref: "none/none" }, required: ["hub", "source_ref"] },
   admin_list_endpoints: operators,
   admin_request: { ...operators, given: { method: "GET", path: "/admin/plans" }, required: ["method", "path"] },
   admin_overview: operators,

@@ -1,0 +1,67 @@
+import type { Account } from "../account/open-account.ts";
+import { outputItems, type NewResponse } from "../inference/stored-responses/stored-response.ts";
+import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
+import { messageOf } from "../mcp/hub/conversation.ts";
+import { Conversations } from "../mcp/hub/conversations.ts";
+import { openHub, type HubLibrary } from "../mcp/hub/open-hub.ts";
+import { SearchIndex } from "../mcp/hub/search-index.ts";
+import { hourMs, type Clock } from "../platform/lib/clock.ts";
+import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { AppSettings } from "./app-settings.ts";
+import type { AppTables } from "./build-storage.ts";
+
+/** The hub and the conversations, and what ends their work. */
+export interface HubParts {
+  hub: HubLibrary;
+  conversations: Conversations;
+  /** Deletes conversations that are older than they are kept. */
+  purgeConversations(): Promise<void>;
+  /** Waits for conversations that are being written. */
+  stopHub(): Promise<void>;
+}
+
+/** Builds the hub, and keeps stored responses as conversations of the people whose keys asked. */
+export function buildHub(
+  { hubImportNetworks = [], responseDays }: AppSettings,
+  { storage: { database, kind }, account: { directory, security }, responses, clock, logger, isLeader }: {
+    storage: Storage<AppTables>; account: Account; responses: ResponseStore; clock: Clock; logger: Logger;
+    isLeader: (() => boolean) | undefined;
+  },
+): HubParts {
+  const conversations = new Conversations({
+    database: database.withTables(), index: new SearchIndex(kind), clock, keepDays: responseDays,
+    keepsNothing: (ownerId) => security.privacy.of(ownerId).zdr,
+  });
+  const writing = new Set<Promise<void>>();
+  // Beside the request: an answer does not wait for the list of conversations, and does not fail with it.
+  responses.onKept = (response) => {
+    const personId = directory.llmKeyById(response.keyId)?.creatorUserId;
+    if (personId === undefined) return;
+    const written = conversations.keepResponse(keptResponse(response, personId))
+      .catch((error: unknown) => logger.error({ err: error }, "a stored response could not be kept in its conversation"))
+      .finally(() => void writing.delete(written));
+    writing.add(written);
+  };
+  const purging = setInterval(() => {
+    if (isLeader?.() === false) return;
+    conversations.purge().catch((error: unknown) => logger.error({ err: error }, "old conversations could not be deleted"));
+  }, hourMs);
+  return {
+    conversations,
+    purgeConversations: () => conversations.purge(),
+    hub: openHub({ database: database.withTables(), kind, clock, importNetworks: hubImportNetworks }),
+    async stopHub() {
+      clearInterval(purging);
+      await Promise.all(writing);
+    },
+  };
+}
+
+const keptResponse = (
+  { id, workspaceId, keyId, previousResponseId, record, inputItems }: NewResponse, personId: string,
+) => {
+  const model = String(record["model"]);
+  const messages = [...inputItems, ...outputItems(record)].flatMap((item) => messageOf(item, model) ?? []);
+  return { id, workspaceId, keyId, personId, previousResponseId, model, messages };
+};

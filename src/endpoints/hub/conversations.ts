@@ -1,0 +1,202 @@
+import { z } from "zod";
+import { bootstrapUserId } from "../../account/bootstrap.ts";
+import type { AccountCaller } from "../../account/keys/caller.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import type { Conversation, Message } from "../../mcp/hub/conversation.ts";
+import { hubCallerOf, type HubCaller } from "../../mcp/hub/entry.ts";
+import { plainText } from "../account/account-fields.ts";
+import { workspaceOf } from "../account/account-caller.ts";
+import { truthField, truthParameter } from "../admin/admin-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { bodyField, forHub, lineField, listObject, listSchema, pageFields, pageParameters } from "./hub-fields.ts";
+
+const shared = { ...forHub, tag: "Conversations" } as const;
+const reads = { managementScope: "read:llm-keys", session: true } as const;
+const writes = { managementScope: "write:llm-keys", session: true } as const;
+
+/** A request may bring a whole conversation of the playground. */
+const conversationBytesMax = 8 * 1024 * 1024;
+
+const conversationSchema = z.object({
+  id: z.string(), object: z.literal("conversation"), title: z.string(), starred: z.boolean(),
+  source: z.enum(["playground", "responses"]).describe("What keeps it: the playground, or responses that are stored."),
+  model: z.string().nullable(), message_count: z.int(), created_at: z.string(), updated_at: z.string(),
+}).meta({ id: "Conversation" });
+
+const messageSchema = z.object({
+  object: z.literal("message"), role: z.string(), content: z.string(), model: z.string().nullable(),
+  response_id: z.string().nullable().describe("The stored response that it belongs to."), created_at: z.string(),
+});
+
+const wholeSchema = conversationSchema.extend({ messages: z.array(messageSchema) }).meta({ id: "ConversationWithMessages" });
+
+const conversationObject = (conversation: Conversation): z.infer<typeof conversationSchema> => ({
+  id: conversation.id, object: "conversation", title: conversation.title, starred: conversation.starred, source: conversation.source,
+  model: conversation.model, message_count: conversation.messageCount, created_at: new Date(conversation.createdAtMs).toISOString(),
+  updated_at: new Date(conversation.updatedAtMs).toISOString(),
+});
+
+const messageObject = ({ role, content, model, responseId, createdAtMs }: Message): z.infer<typeof messageSchema> =>
+  ({ object: "message", role, content, model, response_id: responseId, created_at: new Date(createdAtMs).toISOString() });
+
+/** Whose conversations a request is about. A key that no person made is the operator's of the first start, as its LLM key is. */
+function personOf({ caller }: RequestContext<unknown>): HubCaller {
+  const account = caller as AccountCaller;
+  const hubCaller = hubCallerOf(account);
+  return account.kind === "management-key" && account.key.creatorUserId === null ? { ...hubCaller, personId: bootstrapUserId } : hubCaller;
+}
+
+async function whole({ conversations }: Dependencies, conversation: Conversation): Promise<z.infer<typeof wholeSchema>> {
+  return { ...conversationObject(conversation), messages: (await conversations.messages(conversation.id)).map(messageObject) };
+}
+
+const listQuerySchema = z.object({ ...pageFields, starred: truthField });
+
+/** Lists the caller's conversations. */
+export const listConversations = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/conversations",
+  access: reads,
+  summary: "List your conversations.",
+  description: "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
+  query: z.object({ ...pageParameters, starred: truthParameter }),
+  response: listSchema(conversationSchema),
+  async handle(context, { conversations }) {
+    const query = checkBody(listQuerySchema, Object.fromEntries(context.query));
+    return context.json(listObject(await conversations.list(personOf(context), query), conversationObject));
+  },
+});
+
+const newMessageSchema = z.strictObject({
+  role: z.enum(["system", "developer", "user", "assistant", "tool"], "must be system, developer, user, assistant or tool"),
+  content: bodyField, model: plainText(200).min(1).optional(),
+});
+const messagesField = z.array(newMessageSchema, "must be a list of messages").min(1, "must have a message").max(1_000);
+
+const newConversationSchema = z.strictObject({
+  title: lineField(200).optional().describe("The beginning of the first message unless it is named."),
+  model: plainText(200).min(1).optional(), messages: messagesField,
+});
+
+/** Keeps a conversation. */
+export const createConversation = defineEndpoint<Dependencies, z.infer<typeof newConversationSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/conversations",
+  access: writes,
+  idempotent: true,
+  unaudited: true,
+  bodyBytesMax: conversationBytesMax,
+  summary: "Keep a conversation.",
+  description: "409 where the workspace keeps none, by its setting or under zero data retention.",
+  body: newConversationSchema,
+  response: wholeSchema,
+  async handle(context, dependencies) {
+    const { title, model = null, messages } = context.body;
+    const created = await dependencies.conversations.create(personOf(context), { title, model, messages });
+    context.changed = created.id;
+    return context.json(await whole(dependencies, created));
+  },
+});
+
+/** Shows a conversation with its messages. */
+export const getConversation = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/conversations/:id",
+  access: reads,
+  summary: "Show a conversation with its messages.",
+  response: wholeSchema,
+  async handle(context, dependencies) {
+    return context.json(await whole(dependencies, await dependencies.conversations.find(personOf(context), context.param("id"))));
+  },
+});
+
+const changesSchema = z.strictObject({ title: lineField(200).optional(), starred: z.boolean("must be true or false").optional() });
+
+/** Renames or stars a conversation. */
+export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof changesSchema>>({
+  ...shared,
+  method: "PATCH",
+  path: "/conversations/:id",
+  access: writes,
+  bodyBytesMax: conversationBytesMax,
+  summary: "Rename or star a conversation.",
+  body: changesSchema,
+  response: conversationSchema,
+  async handle(context, { conversations }) {
+    return context.json(conversationObject(await conversations.change(personOf(context), context.param("id"), context.body)));
+  },
+});
+
+const appendSchema = z.strictObject({ messages: messagesField });
+
+/** Adds messages to a conversation. */
+export const addMessages = defineEndpoint<Dependencies, z.infer<typeof appendSchema>>({
+  ...shared,
+  method: "POST",
+  path: "/conversations/:id/messages",
+  access: writes,
+  idempotent: true,
+  unaudited: true,
+  bodyBytesMax: conversationBytesMax,
+  summary: "Add messages to a conversation.",
+  body: appendSchema,
+  response: conversationSchema,
+  async handle(context, { conversations }) {
+    return context.json(conversationObject(await conversations.append(personOf(context), context.param("id"), context.body.messages)));
+  },
+});
+
+/** Deletes a conversation. */
+export const deleteConversation = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "DELETE",
+  path: "/conversations/:id",
+  access: writes,
+  summary: "Delete a conversation.",
+  description: "Responses that are stored stay; DELETE /responses/{id} deletes them, here as well.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { conversations }) {
+    await conversations.remove(personOf(context), context.param("id"));
+    return context.json({ deleted: true, id: context.param("id") });
+  },
+});
+
+const settingsSchema = z.object({ object: z.literal("conversation_settings"), keep: z.boolean() });
+const settings = (keep: boolean): z.infer<typeof settingsSchema> => ({ object: "conversation_settings", keep });
+
+/** Shows whether the workspace keeps conversations. */
+export const getConversationSettings = defineEndpoint<Dependencies>({
+  ...shared,
+  method: "GET",
+  path: "/conversations/settings",
+  access: reads,
+  summary: "Show whether the workspace keeps conversations.",
+  response: settingsSchema,
+  async handle(context, { conversations }) {
+    return context.json(settings(await conversations.keeps(workspaceOf(context).id)));
+  },
+});
+
+const settingsChangesSchema = z.strictObject({ keep: z.boolean("must be true or false") });
+
+/** Turns the keeping of conversations on or off. */
+export const changeConversationSettings = defineEndpoint<Dependencies, z.infer<typeof settingsChangesSchema>>({
+  ...shared,
+  method: "PATCH",
+  path: "/conversations/settings",
+  access: { managementScope: "write:security", session: true },
+  bodyBytesMax: conversationBytesMax,
+  summary: "Turn the keeping of conversations on or off.",
+  description: "Those that are there stay until they are deleted or their days are over.",
+  body: settingsChangesSchema,
+  response: settingsSchema,
+  async handle(context, { conversations }) {
+    await conversations.setKeeping(workspaceOf(context).id, context.body.keep);
+    return context.json(settings(context.body.keep));
+  },
+});

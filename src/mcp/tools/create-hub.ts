@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { defineTool, idempotencyField } from "../tool.ts";
+import { visibilityOf } from "./hub-fields.ts";
+
+/** Creates a hub. */
+export const createHub = defineTool({
+  name: "create_hub",
+  title: "Create a hub",
+  description: "Creates a hub: a collection of skills, prompts, knowledge documents and plugins.",
+  scope: "write:hub",
+  effect: "adds",
+  endpoint: "POST /hubs",
+  input: z.object({
+    name: z.string(), slug: z.string().optional(), description: z.string().optional(), ...visibilityOf("workspace"), ...idempotencyField,
+  }),
+  run: ({ idempotency_key: idempotencyKey, ...body }, { ask }) => ask({ endpoint: "POST /hubs", body, idempotencyKey }),
+});

@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** Stars a prompt. */
+export const starPrompt = defineTool({
+  name: "star_prompt",
+  title: "Star a prompt",
+  description: "Stars a prompt, for the person that the credential acts for. Doing it again changes nothing.",
+  scope: "write:hub",
+  effect: "adds",
+  endpoint: "POST /prompts/:id/star",
+  input: z.object({ prompt_id: z.string() }),
+  run: ({ prompt_id: id }, { ask }) => ask({ endpoint: "POST /prompts/:id/star", params: { id } }),
+});
