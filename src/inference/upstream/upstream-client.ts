@@ -77,8 +77,12 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
   return lines;
 }
 
-/** How requests to a target travel. */
-interface Way extends Place {
+/**
+ * How requests to a target travel. The head, which holds its credential, stays apart from the place: kept connections remember
+ * their place for as long as they live.
+ */
+interface Way {
+  place: Place;
   headPrefix: string;
 }
 
@@ -115,7 +119,7 @@ export class UpstreamClient {
     } catch (error) {
       return Promise.reject(error);
     }
-    const idle = this.pool.takeIdle(way.key);
+    const idle = this.pool.takeIdle(way.place.key);
     if (idle === undefined) return this.sendOnNew(request, wire);
     if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs) return this.sendOnRested(idle, { request, wire });
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
@@ -148,7 +152,7 @@ export class UpstreamClient {
 
   private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {
     const { target, lifeline } = request;
-    const connection = await this.pool.open(this.wayTo(target), { timeoutMs: request.connectTimeoutMs, lifeline });
+    const connection = await this.pool.open(this.wayTo(target).place, { timeoutMs: request.connectTimeoutMs, lifeline });
     if (lifeline.clientGone) {
       connection.destroy();
       throw abandoned();
@@ -176,11 +180,12 @@ const abandoned = (): UpstreamFailure => new UpstreamFailure("aborted", "the req
  */
 function wayOf({ origin, originKey, headPrefix, proxy: own }: UpstreamTarget, { proxies, trusted }: UpstreamNetwork): Way {
   const proxy = own === "none" ? undefined : own ?? proxies.proxyFor(origin);
-  if (proxy === undefined) return { origin, key: originKey, headPrefix, proxy, trusted };
+  if (proxy === undefined) return { place: { origin, key: originKey, proxy, trusted }, headPrefix };
   const key = `${originKey} ${proxy.host}:${proxy.port} ${proxy.authorization ?? ""}`;
-  if (origin.secure) return { origin, key, headPrefix, proxy, trusted };
+  const place = { origin, key, proxy, trusted };
+  if (origin.secure) return { place, headPrefix };
   const proof = proxy.authorization === undefined ? "" : `proxy-authorization: ${proxy.authorization}\r\n`;
-  return { origin, key, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof, proxy, trusted };
+  return { place, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof };
 }
 
 function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): WireRequest {

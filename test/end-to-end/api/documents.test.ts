@@ -27,7 +27,7 @@ const methods = ["get", "put", "post", "delete", "options", "head", "patch", "tr
 const withoutBody = [
   "post /session/playground-key", "post /responses/{id}/cancel", "post /keys/{hash}/rotate", "post /budgets/{id}/rotate-secret",
   "post /api/auth/sign-out", "post /api/auth/send-verification-email",
-  "post /admin/upstreams/{id}/clear", "post /admin/users/{id}/password-reset", "post /prompts/{id}/star",
+  "post /admin/upstreams/{id}/clear", "post /admin/users/{id}/password-reset", "post /prompts/{id}/star", "post /skills/{id}/star",
 ];
 /** What is deleted for a reason, with a password, or with a word on credits or keys that are left. */
 const withBody = [

@@ -137,7 +137,10 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
 });
 
 /** Changes that may be repeated without a key: a second one finds nothing left to do, or is about this browser alone. */
-const repeatable = [/^\/api\/auth\//, /^\/(claim|join|sign-up|reset-password|verify-email)$/, /\/clear$/, /^\/admin\/smoke-tests$/];
+const repeatable = [
+  /^\/api\/auth\//, /^\/(claim|join|sign-up|reset-password|verify-email)$/, /\/clear$/, /^\/admin\/smoke-tests$/, /\/star$/,
+  /\/(approve|reject)$/,
+];
 
 test("every route that makes or moves something takes an idempotency key", () => {
   const posts = endpoints.filter((endpoint) => endpoint.method === "POST" && isAudited(endpoint));
