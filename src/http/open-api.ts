@@ -135,6 +135,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   "Admin": "For the operators of the service.",
   "BYOK": "Provider keys of the workspace, and those that are donated.",
   "Catalog": "Models and providers: prices, capabilities, health.",
+  Conversations: "What the playground keeps and what stored responses chain together, for each person alone.",
   "Connected apps": "Apps that hold a token of a person.",
   "Hub": "Prompts, skills and hubs.",
   "Inference": "Requests to models. LLM keys alone.",

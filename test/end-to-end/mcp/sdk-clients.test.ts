@@ -42,8 +42,8 @@ const clients: Record<string, () => Promise<{
 test.each(Object.entries(clients))("%s lists every tool, and calls each with a result that fits its schema", async (_, open) => {
   const client = await open();
   expect(await client.names()).toEqual(Object.keys(toolContract));
-  for (const [name, { given = {}, scope }] of Object.entries(toolContract)) {
-    if (scope === "write:llm-keys" || name === "admin_get_user" || name === "admin_grant_credits") continue;
+  for (const [name, { given = {}, scope, refused }] of Object.entries(toolContract)) {
+    if (refused || scope === "write:llm-keys" || name === "admin_get_user" || name === "admin_grant_credits") continue;
     const result = await client.call(name, given);
     expect([name, at(result, "isError"), typeof at(result, "structuredContent")]).toEqual([name, undefined, "object"]);
   }
@@ -51,5 +51,16 @@ test.each(Object.entries(clients))("%s lists every tool, and calls each with a r
   const keyId = at(made, "structuredContent.data.id");
   expect(at(await client.call("revoke_key", { key_id: keyId }), "structuredContent")).toEqual({ deleted: true, id: keyId });
   expect(at(await client.call("revoke_key", { key_id: "key_none" }), "isError")).toBe(true);
+  const document = (name: string): string => `---\nname: ${name}\ndescription: d\n---\n`;
+  const hub = at(await client.call("create_hub", { name: "By the SDK" }), "structuredContent.slug");
+  const prompt = await client.call("publish_prompt", { title: "t", description: "d", body: "b", category: "c" });
+  const promptId = at(prompt, "structuredContent.id");
+  for (const [name, given] of [
+    ["star_prompt", { prompt_id: promptId }], ["fork_prompt", { prompt_id: promptId }], ["publish_skill", { body: document("one"), hub }],
+    ["hub_add_item", { hub, body: "# Two" }], ["hub_add_item", { hub, body: "three", kind: "prompt" }],
+    ["hub_import_skill", { hub, source_ref: `${String(hub)}/one` }], ["get_hub", { slug: hub }], ["list_hubs", {}],
+  ] as const) {
+    expect([name, typeof at(await client.call(name, given), "structuredContent.id") === "string"]).toEqual([name, name !== "list_hubs"]);
+  }
   await client.close();
 }, 60_000);
