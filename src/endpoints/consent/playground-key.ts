@@ -9,6 +9,7 @@ export const createPlaygroundKey = defineEndpoint<Dependencies>({
   ...forSessions,
   method: "POST",
   path: "/session/playground-key",
+  idempotent: true,
   summary: "Get a key for the playground.",
   description: "For pages, which hold it in memory alone: sessions send no inference requests themselves. It lasts 12 hours, may cost "
     + "5 USD a day, and is metered to one key record of the person in the workspace, named Playground. The key before it "
