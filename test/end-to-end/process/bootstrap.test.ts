@@ -106,19 +106,24 @@ const guesses = [
 
 describe("a first start without bootstrap variables", () => {
   test("has one key, no management key, no credits, and answers 401 to whoever has no key", async () => {
-    const gateway = await startProcess();
+    const gateway = await startProcess({ yaml: "server:\n  trust_proxy: true\n" });
     const records = await recordsIn(gateway.dataDirectory);
     expect(records).toMatchObject({ llmKeys: [{ name: "First key" }], managementKeys: [], transfers: [] });
     expect(records.llmKeys).toHaveLength(1);
     const guarded = endpoints.filter(({ access }) => !access.open && !access.anonymous);
     expect(guarded.length).toBeGreaterThan(5);
     const open: string[] = [];
+    let asked = 0;
     for (const endpoint of guarded) {
       for (const path of pathsOf(endpoint).map((pattern) => pattern.replaceAll(/:\w+/g, "x"))) {
         for (const authorization of guesses) {
           const response = await fetch(gateway.url + path, {
             method: endpoint.method,
-            headers: authorization === undefined ? {} : { authorization },
+            // Of many addresses: refusals of one are counted, and answered with 429 in the end.
+            headers: {
+              ...(authorization === undefined ? {} : { authorization }),
+              "x-forwarded-for": `198.51.${Math.floor((asked += 1) / 25_600)}.${Math.floor(asked / 100) % 256}`,
+            },
             ...(endpoint.method === "GET" ? {} : { body: "{}" }),
           });
           await response.body?.cancel();
