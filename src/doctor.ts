@@ -5,6 +5,7 @@ import { checkLedger } from "./account/ledger/ledger-check.ts";
 import { checkAuditLog, type Query } from "./account/security/audit-check.ts";
 import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
 import { loadConfiguration } from "./platform/config/load-configuration.ts";
+import { withSecretFiles } from "./platform/config/secret-files.ts";
 
 /** A database that is only read, at one moment, beside gateways that write. */
 interface OpenedForReading {
@@ -29,7 +30,7 @@ async function openPostgres(connectionString: string): Promise<OpenedForReading>
 /** Checks the books and the audit log of the configured database; gives what is wrong. */
 async function examine(): Promise<string[]> {
   const { storage, encryptionKey: configured, dataDirectory } = await loadConfiguration({
-    environment: process.env, workingDirectory: process.cwd(),
+    environment: withSecretFiles(process.env), workingDirectory: process.cwd(),
     providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
   });
   const { embedded } = storage;

@@ -23,6 +23,7 @@ import type { Configuration } from "./platform/config/configuration.ts";
 import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
 import { loadConfiguration } from "./platform/config/load-configuration.ts";
+import { withSecretFiles } from "./platform/config/secret-files.ts";
 import { SharedStateAwayError } from "./platform/shared-state/shared-state-error.ts";
 import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
 import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
@@ -42,8 +43,16 @@ function masterSecretsOf({ secretsKey, previousSecretsKey }: Settings, encryptio
   };
 }
 
+/** Options of the command line; throws a `ConfigurationError` for one that does not exist. */
+function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
+  const unknown = parameters.find((parameter) => parameter !== "--no-migrate");
+  if (unknown === undefined) return { noMigrate: parameters.length > 0 };
+  throw new ConfigurationError([{ key: unknown, message: "there is no such option; the one that exists is --no-migrate" }]);
+}
+
 function appSettings(configuration: Settings, publicUrl: () => string): AppSettings {
   const { storage, server } = configuration;
+  const { noMigrate } = readOptions(process.argv.slice(2));
   const encryptionKey = loadEncryptionKey({
     configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
     databaseExists: storage.embedded && existsSync(storage.url.slice("sqlite:".length)),
@@ -51,11 +60,12 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
   return {
     version,
     storageUrl: storage.url,
+    mayMigrate: !noMigrate,
     durability: storage.durability,
     sharedUrl: configuration.shared.url === "memory:" ? undefined : configuration.shared.url,
     encryptionKey,
     masterSecrets: masterSecretsOf(configuration, encryptionKey),
-    environment: process.env,
+    environment: withSecretFiles(process.env),
     ...catalogSources(configuration),
     sandbox: configuration.sandbox.enabled,
     plans: configuration.plans,
@@ -86,7 +96,7 @@ const dashboardPlace = {
 };
 
 const readConfiguration = (): Promise<Settings> => loadConfiguration({
-  environment: process.env, workingDirectory: process.cwd(),
+  environment: withSecretFiles(process.env), workingDirectory: process.cwd(),
   providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
 });
 

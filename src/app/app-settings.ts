@@ -17,6 +17,8 @@ export interface AppSettings extends CatalogSources {
   dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
+  /** Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to start instead. */
+  mayMigrate?: boolean;
   durability: Durability;
   /** The Valkey or Redis server that several gateways share; absent, everything stays in the memory of this process. */
   sharedUrl?: string | undefined;

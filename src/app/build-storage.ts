@@ -37,8 +37,11 @@ const commitStatements: CommitStatements = {
   adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements, refusedHourAdd],
 };
 
+/** What opening the database depends on. */
+export type StorageSettings = Pick<AppSettings, "storageUrl" | "durability" | "sharedUrl" | "mayMigrate">;
+
 /** Opens the database with the tables and the commits of every room. */
-export const buildStorage = (settings: AppSettings, logger: Logger): Promise<Storage<AppTables>> => openStorage<AppTables>({
+export const buildStorage = (settings: StorageSettings, logger: Logger): Promise<Storage<AppTables>> => openStorage<AppTables>({
   url: settings.storageUrl, durability: settings.durability, migrations, logger, commitStatements,
-  severalGateways: hasSeveralGateways(settings),
+  severalGateways: hasSeveralGateways(settings), mayMigrate: settings.mayMigrate ?? true,
 });

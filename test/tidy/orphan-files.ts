@@ -5,6 +5,7 @@ import type { SourceTree } from "./source-tree.ts";
 const entryPoints: Readonly<Record<string, string>> = {
   "src/main.ts": "npm start",
   "src/doctor.ts": "npm run doctor",
+  "src/migrate.ts": "npm run migrate",
   "bench/embeddings.ts": "npm run bench:embeddings",
   "bench/embeddings/bare-server.ts": "bench/embeddings.ts",
   "bench/ocr.ts": "npm run bench:ocr",

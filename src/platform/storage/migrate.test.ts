@@ -37,8 +37,8 @@ interface Schema {
 }
 
 describe.each(engines)("migrations on %s", (_, freshUrl) => {
-  const open = (url: string, migrations: readonly Migration[]) => openStorage<Schema>({
-    url, migrations, durability: "process", commitStatements: { inserts: [], adds: [] }, lockTimeoutMs: 0,
+  const open = (url: string, migrations: readonly Migration[], mayMigrate = true) => openStorage<Schema>({
+    url, migrations, mayMigrate, durability: "process", commitStatements: { inserts: [], adds: [] }, lockTimeoutMs: 0,
   });
 
   test("each is run once, and later ones when they come", async () => {
@@ -57,6 +57,15 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("written by a newer release (migration-b)");
     await (await open(url, [table("a"), table("b")])).close();
+  }, 30_000);
+
+  test("a start that may not migrate refuses a database that lacks a migration, and opens one that has all", async () => {
+    const url = await freshUrl();
+    await (await open(url, [table("a")])).close();
+    const error = await open(url, [table("a"), table("b")], false).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SchemaMismatchError);
+    expect(String(error)).toContain("the database lacks 1 migration of this release");
+    await (await open(url, [table("a")], false)).close();
   }, 30_000);
 
   test("of migrations that fail nothing stays", async () => {

@@ -15,18 +15,23 @@ export interface MigrateOptions {
   database: Kysely<unknown>;
   kind: StorageKind;
   migrations: readonly Migration[];
+  /** False refuses a database that lacks a migration, instead of running it. */
+  mayMigrate: boolean;
 }
 
 /**
  * Runs what was not run yet, all in one transaction and under the engine's lock. Throws
- * `SchemaMismatchError` when the database holds a migration that this release does not know.
+ * `SchemaMismatchError` when the database holds a migration that this release does not know, and where migrations are
+ * missing that may not be run here.
  */
-export async function migrate({ database, kind, migrations }: MigrateOptions): Promise<void> {
+export async function migrate({ database, kind, migrations, mayMigrate }: MigrateOptions): Promise<void> {
   requireOrder(migrations);
   const done = await namesOfDone(database, kind);
   refuseNewerSchema(done, migrations);
   // Nearly every start ends here; the migrator would look at every table first, several times.
-  if (migrations.every(({ name }) => done.includes(name))) return;
+  const missing = migrations.filter(({ name }) => !done.includes(name));
+  if (missing.length === 0) return;
+  if (!mayMigrate) throw new SchemaMismatchError(notMigrated(missing.length));
   const byName = Object.fromEntries(migrations.map(({ name, up }) => [
     name,
     { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
@@ -38,6 +43,10 @@ export async function migrate({ database, kind, migrations }: MigrateOptions): P
   const reason = error instanceof Error ? error.message : String(error);
   throw new SchemaMismatchError(`the migration ${failed} failed and nothing was changed: ${reason}`, { cause: error });
 }
+
+const notMigrated = (count: number): string =>
+  `the database lacks ${count} migration${count === 1 ? "" : "s"} of this release, and this process may not run them (--no-migrate): `
+  + "run `npm run migrate` first";
 
 function requireOrder(migrations: readonly Migration[]): void {
   migrations.forEach(({ name }, index) => {

@@ -35,6 +35,8 @@ export interface StorageOptions {
   durability: Durability;
   /** Ordered by name; those that were not run yet are run before the storage opens. */
   migrations: readonly Migration[];
+  /** Whether migrations are run that the database lacks (true); where not, such a database is refused. */
+  mayMigrate?: boolean;
   commitStatements: CommitStatements;
   /** Whether gateways share the database, on Postgres alone; each must then keep its balances where the others see them. */
   severalGateways?: boolean;

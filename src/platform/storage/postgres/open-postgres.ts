@@ -57,7 +57,7 @@ async function migratePostgres(options: OpenedStorageOptions, session: CommitSes
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }) });
   try {
     await aloneOn(database, async () => {
-      await migrate({ database, kind: "postgres", migrations: options.migrations });
+      await migrate({ ...options, database, kind: "postgres" });
       await session.query({ text: commitBatchesTable });
     });
   } finally {

@@ -62,9 +62,9 @@ function databasePath(url: string): string {
   }
 }
 
-async function migrateSqlite(threads: Threads, { migrations }: OpenedStorageOptions): Promise<void> {
+async function migrateSqlite(threads: Threads, { migrations, mayMigrate }: OpenedStorageOptions): Promise<void> {
   const database = new Kysely<unknown>({ dialect: new WorkerDialect(threads) });
-  await migrate({ database, kind: "sqlite", migrations });
+  await migrate({ database, kind: "sqlite", migrations, mayMigrate });
 }
 
 function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions): Storage<Schema> {
