@@ -152,17 +152,15 @@ function compileWork<Dependencies>(
 ): CompiledEndpoint<Dependencies>["work"] {
   const checksQuery = takesKnownParametersOnly(endpoint);
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
-  const once = (sent: { bodyText: string; context: RequestContext }, work: () => Promise<Answer>): Promise<Answer> => (endpoint.idempotent
-    ? answerOnce(options.idempotentAnswers, { ...sent, onError: (error) => options.onAnswerError(error) }, work)
-    : work());
+  const handle = (context: RequestContext): Answer | Promise<Answer> => endpoint.handle(context, options.dependencies);
+  const change = auditing === undefined
+    ? handle : (context: RequestContext) => auditChange(auditing, { endpoint, context }, () => handle(context));
   return async (context) => {
     if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
     const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
-    return await (auditing === undefined
-      ? endpoint.handle(context, options.dependencies)
-      : once({ bodyText, context }, () => auditChange(
-        auditing, { endpoint, context }, () => endpoint.handle(context, options.dependencies),
-      )));
+    if (!endpoint.idempotent) return await change(context);
+    const sent = { context, bodyText, onError: (error: unknown) => options.onAnswerError(error) };
+    return await answerOnce(options.idempotentAnswers, sent, async () => await change(context));
   };
 }
 

@@ -40,6 +40,7 @@ export const runSmokeTests = defineEndpoint<Dependencies, z.infer<typeof runSche
   ...forOperators,
   method: "POST",
   path: "/admin/smoke-tests",
+  idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   bodyOptional: true,
   summary: "Send each provider a smallest real request now (operators).",

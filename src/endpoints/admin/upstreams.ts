@@ -55,6 +55,7 @@ export const clearUpstream = defineEndpoint<Dependencies>({
   ...forOperators,
   method: "POST",
   path: "/admin/upstreams/:id/clear",
+  idempotent: true,
   summary: "Forget what failed at a provider (operators).",
   description: "Ends its quarantine and its exclusion, so that it is asked in its turn again.",
   response: upstreamSchema,

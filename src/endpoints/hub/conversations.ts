@@ -88,7 +88,6 @@ export const createConversation = defineEndpoint<Dependencies, z.infer<typeof ne
   path: "/conversations",
   access: writes,
   idempotent: true,
-  unaudited: true,
   bodyBytesMax: conversationBytesMax,
   summary: "Keep a conversation.",
   description: "409 where the workspace keeps none, by its setting or under zero data retention.",
@@ -141,6 +140,7 @@ export const addMessages = defineEndpoint<Dependencies, z.infer<typeof appendSch
   path: "/conversations/:id/messages",
   access: writes,
   idempotent: true,
+  // One row for each message would drown the log; the messages themselves say who wrote them, and when (decision 0073).
   unaudited: true,
   bodyBytesMax: conversationBytesMax,
   summary: "Add messages to a conversation.",

@@ -93,6 +93,7 @@ function writingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
 
   const starring = ({ starred }: { starred: boolean }) => defineEndpoint<Dependencies>({
     ...forHub, method: starred ? "POST" : "DELETE", path: `${base}/:id/star`, access: writesHub,
+    ...(starred ? { idempotent: true } : {}),
     summary: starred ? `Star a ${kind}.` : `Take the star of a ${kind} back.`,
     description: "For the caller's person; the same twice is done once.",
     response: schema,

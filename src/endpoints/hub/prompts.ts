@@ -116,6 +116,7 @@ const reviewing = ({ approve }: { approve: boolean }) => defineEndpoint<Dependen
   ...forOperators,
   method: "POST",
   path: `/admin/prompts/:id/${approve ? "approve" : "reject"}`,
+  idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: approve ? "Approve a public prompt (operators)." : "Reject a public prompt, or withdraw it (operators).",
   body: reviewSchema,

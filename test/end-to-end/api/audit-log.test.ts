@@ -10,8 +10,9 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 test("every route that needs a scope to write is audited", () => {
   const writing = endpoints.filter(({ access }) => access.managementScope?.startsWith("write:") === true);
   const unaudited = writing.filter((endpoint) => endpoint.method !== "GET" && !isAudited(endpoint));
-  // What a person says in a conversation changes nothing of the account (decision 0073).
-  expect(unaudited.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /conversations", "POST /conversations/:id/messages"]);
+  // One row for each message would drown the log. The messages themselves say when they were added, and they are kept as long as the
+  // conversation; its creation, renaming and deletion are in the log, and so is every change of the workspace's setting (decision 0073).
+  expect(unaudited.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /conversations/:id/messages"]);
   expect(endpoints.filter((endpoint) => endpoint.counting === "by-handler" && isAudited(endpoint))).toEqual([]);
 });
 
@@ -48,6 +49,21 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     expect(await newest()).toMatchObject({ action: "DELETE /keys/:hash", target: id, fields: [] });
     await change("POST", "/key/children", { name: "child" }, testLlmKey);
     expect(await newest()).toMatchObject({ action: "POST /key/children", actor: { kind: "llm-key" } });
+  });
+
+  test("a conversation is in the log when it is created, renamed and deleted, without what was said", async () => {
+    const said = { messages: [{ role: "user", content: "a private word" }] };
+    const created: unknown = await (await change("POST", "/conversations", said)).json();
+    const target = textAt(created, "id");
+    const entry = await newest();
+    expect(entry).toMatchObject({ action: "POST /conversations", target, fields: ["messages"], outcome: "done" });
+    expect(JSON.stringify(entry)).not.toContain("private");
+    await change("POST", `/conversations/${target}/messages`, { messages: [{ role: "user", content: "another" }] });
+    expect(await newest()).toEqual(entry);
+    await change("PATCH", `/conversations/${target}`, { title: "renamed" });
+    expect(await newest()).toMatchObject({ action: "PATCH /conversations/:id", target, fields: ["title"] });
+    await change("DELETE", `/conversations/${target}`);
+    expect(await newest()).toMatchObject({ action: "DELETE /conversations/:id", target });
   });
 
   test("what was refused is told as refused; reading and what never came to be are not told", async () => {

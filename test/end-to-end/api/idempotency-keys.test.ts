@@ -81,6 +81,26 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     expect(await balance()).toBeCloseTo(before + 2);
   });
 
+  test("a repeated request that is not audited, and one without a body, are done once", async () => {
+    const conversation = { messages: [{ role: "user", content: "Once." }] };
+    const first = await (await send("/conversations", conversation)).text();
+    expect(await (await send("/conversations", conversation)).text()).toBe(first);
+    const { id } = JSON.parse(first) as { id: string };
+    const added: string[] = [];
+    key += "-message";
+    for (let time = 0; time < 2; time++) added.push(await (await send(`/conversations/${id}/messages`, conversation)).text());
+    expect([JSON.parse(added[0] ?? ""), added[1]]).toEqual([expect.objectContaining({ message_count: 2 }), added[0]]);
+
+    const prompt = { title: "t", description: "d", body: "b", category: "coding" };
+    key += "-prompt";
+    const promptId = textAt(await (await send("/prompts", prompt)).json(), "id");
+    for (const action of [`/prompts/${promptId}/star`, `/admin/prompts/${promptId}/approve`]) {
+      key += "-next";
+      const answers = [await send(action, ""), await send(action, "")];
+      expect(answers.map(({ status, headers }) => [status, headers.get("idempotent-replayed")])).toEqual([[200, null], [200, "true"]]);
+    }
+  });
+
   test("each credential has its own keys", async () => {
     const mine = await send("/keys", { name: "mine" });
     const theirs = await send("/keys", { name: "mine" }, strangersKey);
@@ -136,13 +156,12 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
   });
 });
 
-/** Changes that may be repeated without a key: a second one finds nothing left to do, or is about this browser alone. */
-const repeatable = [
-  /^\/api\/auth\//, /^\/(claim|join|sign-up|reset-password|verify-email)$/, /\/clear$/, /^\/admin\/smoke-tests$/, /\/star$/,
-  /\/(approve|reject)$/,
-];
+/** Routes of a person's own sign-in: their answers set cookies of one browser, which an answer that is given again must not. */
+const repeatable = [/^\/api\/auth\//];
 
 test("every route that makes or moves something takes an idempotency key", () => {
+  const unaudited = endpoints.filter((endpoint) => endpoint.unaudited && endpoint.method === "POST");
+  expect(unaudited.filter(({ idempotent }) => !idempotent).map(({ path }) => path)).toEqual([]);
   const posts = endpoints.filter((endpoint) => endpoint.method === "POST" && isAudited(endpoint));
   const without = posts.filter(({ idempotent, path }) => !idempotent && !repeatable.some((pattern) => pattern.test(path)));
   expect(without.map(({ path }) => path)).toEqual([]);
