@@ -74,7 +74,7 @@ function ThemeSwitch() {
     chooseTheme(next[theme]);
     setTheme(next[theme]);
   };
-  return <Button look="plain" onClick={turn} aria-label={`Theme: ${theme}. Change it.`}>{theme === "dark" ? "Dark" : theme === "light" ? "Light" : "Auto"}</Button>;
+  return <Button look="plain" onClick={turn} title="Change the theme">{`Theme: ${theme}`}</Button>;
 }
 
 /** The frame of every page: navigation, workspace, theme and who is signed in. */

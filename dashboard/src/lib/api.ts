@@ -16,12 +16,9 @@ interface ErrorBody {
   error?: { code?: string; message?: string };
 }
 
-/** Reads a refusal; a session that has ended leads to signing in, and back to the same place. */
-async function refusalOf(response: Response): Promise<ApiError> {
+/** Reads a refusal. */
+export async function refusalOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
-  if (response.status === 401) {
-    location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
-  }
   return new ApiError({
     status: response.status,
     code: body.error?.code ?? "unknown",
@@ -32,18 +29,39 @@ async function refusalOf(response: Response): Promise<ApiError> {
 
 const base = "/api/v1";
 
-/** Asks the API with the session's cookie. Throws `ApiError`. */
-export async function request<Answer>(path: string, options: { method?: string; body?: unknown; signal?: AbortSignal } = {}): Promise<Answer> {
-  const { method = "GET", body, signal } = options;
+/** Leads to signing in, and back to the same place. */
+const signInAgain = (): void => location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
+
+/** What is asked of the API beside its path. */
+export interface RequestOptions {
+  method?: string;
+  body?: unknown;
+  signal?: AbortSignal;
+  /** An LLM key that is sent in place of the session's cookie, for what sessions may not do. */
+  key?: string;
+}
+
+/** Asks the API with the session's cookie, or a key, and gives the answer that succeeded. Throws `ApiError`. */
+export async function send(path: string, { method = "GET", body, signal, key }: RequestOptions = {}): Promise<Response> {
   const response = await fetch(base + path, {
     method,
-    credentials: "same-origin",
+    credentials: key === undefined ? "same-origin" : "omit",
+    headers: {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  if (!response.ok) throw await refusalOf(response);
-  return (await response.json()) as Answer;
+  if (response.ok) return response;
+  // A session that has ended; a key that has is its caller's matter.
+  if (response.status === 401 && key === undefined) signInAgain();
+  throw await refusalOf(response);
 }
+
+/** The JSON of an answer. Throws `ApiError`. */
+export const request = async <Answer>(path: string, options?: RequestOptions): Promise<Answer> =>
+  (await (await send(path, options)).json()) as Answer;
 
 /** The query of an address: what is undefined or empty is left out. */
 export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {

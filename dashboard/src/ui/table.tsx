@@ -15,7 +15,7 @@ export function Table<Row>({ rows, columns, rowKey, caption }: {
 }) {
   const className = (column: Column<Row>): string | undefined => (column.number ? style.number : undefined);
   return (
-    <div className={style.tableWrap} tabIndex={0} role="region" aria-label={caption}>
+    <div className={style.tableWrap} tabIndex={0} role="group" aria-label={caption}>
       <table className={`${style.table} ${style.cards}`}>
         <thead><tr>{columns.map((column) => <th key={column.head} scope="col" className={className(column)}>{column.head}</th>)}</tr></thead>
         <tbody>

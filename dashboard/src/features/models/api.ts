@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { type List, request } from "../../lib/api.ts";
+import { withPlaygroundKey } from "../../lib/playground-key.ts";
 
 /** A model of the catalog. */
 export interface Model {
@@ -32,6 +33,8 @@ export interface RouteStep {
 
 export const modelsQuery = queryOptions({ queryKey: ["models"], queryFn: () => request<List<Model>>("/models?all=1"), staleTime: 300_000 });
 export const modelQuery = (id: string) => queryOptions({ queryKey: ["model", id], queryFn: () => request<Model>(`/models/${id}`), staleTime: 300_000 });
-export const routePreviewQuery = (id: string) => queryOptions({
-  queryKey: ["route-preview", id], queryFn: () => request<List<RouteStep>>(`/models/${id}/routing-preview`),
+// Only LLM keys learn who would be asked for a model.
+export const routePreviewQuery = (workspaceId: string, id: string) => queryOptions({
+  queryKey: ["route-preview", workspaceId, id],
+  queryFn: () => withPlaygroundKey(workspaceId, (key) => request<List<RouteStep>>(`/models/${id}/routing-preview`, { key })),
 });

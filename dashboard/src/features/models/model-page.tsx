@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
+import { useSession } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
 import { Card, Code, Empty, Facts, Loaded } from "../../ui/parts.tsx";
@@ -12,8 +13,9 @@ const route = getRouteApi("/models/$owner/$model");
 export function ModelPage() {
   const { owner, model: name } = route.useParams();
   const id = `${owner}/${name}`;
+  const { data: session } = useSession();
   const model = useQuery(modelQuery(id));
-  const preview = useQuery({ ...routePreviewQuery(id), retry: false });
+  const preview = useQuery({ ...routePreviewQuery(session?.workspace.id ?? "", id), enabled: session !== undefined });
   return (
     <>
       <PageHead title={model.data?.display_name ?? id}><Link to="/playground" search={{ model: id }}>Try it</Link></PageHead>

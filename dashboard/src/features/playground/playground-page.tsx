@@ -3,12 +3,12 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useSession } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
+import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { Actions, Button, Card, Code, Field, Input, Problem } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { modelsQuery } from "../models/api.ts";
 import own from "./playground.module.css";
-import { playgroundSecret } from "./playground-key.ts";
 import { type Answer, type Message, askModel } from "./stream.ts";
 
 const route = getRouteApi("/playground");
@@ -69,10 +69,11 @@ export function PlaygroundPage() {
     setAsked(messages);
     setAnswers({});
     try {
-      const secret = await playgroundSecret(session.workspace.id);
-      await Promise.all(models.map((model, column) => askModel({ model: model || suggested, messages }, {
-        secret, signal: controller.signal, onAnswer: (answer) => setAnswers((before) => ({ ...before, [column]: answer })),
-      })));
+      await withPlaygroundKey(session.workspace.id, (secret) => Promise.all(
+        models.map((model, column) => askModel({ model: model || suggested, messages }, {
+          secret, signal: controller.signal, onAnswer: (answer) => setAnswers((before) => ({ ...before, [column]: answer })),
+        })),
+      ));
     } catch (error) {
       setProblem(error);
     }

@@ -1,0 +1,156 @@
+import { spawnSync } from "node:child_process";
+import { join, resolve } from "node:path";
+import type { Browser as Chromium, BrowserContextOptions } from "playwright-core";
+import type { AppSettings } from "../../../src/app/app-settings.ts";
+import { brand } from "../../../src/platform/lib/brand.ts";
+import { startChromium } from "../../support/chromium.ts";
+import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { json } from "../../support/upstream/steps.ts";
+import { textAt } from "../api/at.ts";
+import { Browser } from "../api/people-browser.ts";
+import { openScreen, type Screen } from "./screen.ts";
+
+const root = resolve(import.meta.dirname, "../../..");
+const folder = join(root, "dashboard", "dist");
+
+/** People of a scene: who runs the installation, and what the others are in the organisation. */
+export const persons = { operator: "owner", owner: "owner", developer: "admin", member: "member" } as const;
+export type Person = keyof typeof persons;
+
+/** Name, address and password of a person, all made of what they are. */
+export const emailOf = (person: string): string => `${person}@example.com`;
+export const passwordOf = (person: string): string => `the long password of ${person}`;
+
+/** A light desktop, a dark one and a phone. */
+export const looks = {
+  light: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
+  dark: { colorScheme: "dark", viewport: { width: 1280, height: 800 } },
+  phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+} as const satisfies Record<string, BrowserContextOptions>;
+export type Look = keyof typeof looks;
+
+/** A gateway with the dashboard, four people in one organisation, and a few requests of every outcome. */
+export interface DashboardScene {
+  gateway: TestGateway;
+  origin: string;
+  /** The organisation that all of them work in, and its workspace. */
+  organizationId: string;
+  workspaceId: string;
+  /** What a provider answers that is asked first and always fails; and the one that then serves. */
+  failing: FaultUpstream;
+  serving: FaultUpstream;
+  /** Sends JSON to the API as a person, and gives the JSON of the answer; throws where it is refused. */
+  ask(person: Person, method: string, path: string, body?: unknown): Promise<unknown>;
+  /** Sends a chat request with the organisation's key; gives the answer, whatever its status. */
+  chat(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Response>;
+  /** Opens a screen below `/dashboard` in a window of its own, signed in, and waits until it has loaded. */
+  open(person: Person, path: string, look?: Look, options?: BrowserContextOptions): Promise<Screen>;
+  /** The same without anybody signed in, at any path of the origin. */
+  openSignedOut(path: string, look?: Look, options?: BrowserContextOptions): Promise<Screen>;
+  stop(): Promise<void>;
+}
+
+function buildDashboard(): void {
+  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], { encoding: "utf8" });
+  if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
+}
+
+interface Organisation {
+  organizationId: string;
+  workspaceId: string;
+  people: Record<Person, Browser>;
+}
+
+/** Claims the gateway, founds the organisation, and lets the others join it; all of them work in its workspace. */
+async function gather(gateway: TestGateway, origin: string): Promise<Organisation> {
+  const browser = (): Browser => Object.assign(new Browser(() => gateway), { origin });
+  const signUp = async (person: string, token: object): Promise<Browser> => {
+    const own = browser();
+    const joined = await own.ask("POST", "/api/auth/sign-up", {
+      name: `${person[0]?.toUpperCase()}${person.slice(1)} Example`, email: emailOf(person), password: passwordOf(person), ...token,
+    });
+    if (!joined.ok) throw new Error(`${person} could not sign up: ${await joined.text()}`);
+    return own;
+  };
+  const operator = await signUp("operator", { claim_token: await gateway.app.issueClaim() });
+  const made = await operator.json("POST", "/organizations", { name: "Acme & Sons" });
+  const [organizationId, workspaceId] = [textAt(made, "id"), textAt(made, "workspace_id")];
+  const invited = async (person: Person): Promise<Browser> => {
+    const invitation = await operator.json("POST", `/organizations/${organizationId}/invitations`, {
+      email: emailOf(person), role: persons[person],
+    });
+    return signUp(person, { invitation_token: new URL(textAt(invitation, "url")).searchParams.get("token") });
+  };
+  const people = { operator, owner: await invited("owner"), developer: await invited("developer"), member: await invited("member") };
+  for (const person of Object.values(people)) await person.json("PATCH", "/session", { workspace_id: workspaceId });
+  await operator.json("POST", "/admin/grants", { workspace_id: workspaceId, amount: 25, description: "A start" });
+  return { organizationId, workspaceId, people };
+}
+
+const hello = { model: "acme/large", messages: [{ role: "user", content: "Hello" }] };
+
+/** One request of each outcome: served after a failed attempt, streamed, free, and failed at every provider. */
+async function seed(chat: DashboardScene["chat"]): Promise<void> {
+  for (const body of [
+    hello, { ...hello, stream: true }, { ...hello, model: "sandbox/chat:free" }, { ...hello, model: "sandbox/chat:free", stream: true },
+    { ...hello, model: "broken/small" },
+  ]) await (await chat(body, { "x-title": "Night watch", "user-agent": "night-watch/1.0" })).text();
+}
+
+const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSettings["providers"] => {
+  const model = { upstream_model: "large-v2", context_length: 131_072 };
+  return [
+    acme(serving.baseUrl),
+    provider({
+      id: "broken", name: "Broken Inference", base_url: failing.baseUrl, dialect: "openai-chat", api_key: "upstream-secret",
+      models: [
+        // Cheaper than the other one, so that it is asked first.
+        { id: "acme/large", ...model, pricing: { prompt: "0.01", completion: "0.02" } },
+        { id: "broken/small", ...model, pricing: { prompt: "0.01", completion: "0.02" } },
+      ],
+    }),
+  ];
+};
+
+/** Starts one on a storage engine; `seeded: false` leaves it without a request. */
+export async function startDashboardScene(
+  url?: string, { seeded = true, ...changes }: Partial<AppSettings> & { seeded?: boolean } = {},
+): Promise<DashboardScene> {
+  buildDashboard();
+  const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
+  failing.script(json({ error: { message: "The model is out of order.", type: "server_error" } }, { status: 500 }));
+  let origin = "";
+  const gateway = await startGateway({
+    ...(url === undefined ? {} : { storageUrl: url }), sandbox: true, publicUrl: () => origin,
+    providers: providersOf(serving, failing), dashboard: { folder, buildScript: undefined }, ...changes,
+  });
+  origin = `http://localhost:${new URL(gateway.origin).port}`;
+  const { people, ...organisation } = await gather(gateway, origin);
+  const ask: DashboardScene["ask"] = (person, method, path, body) => people[person].json(method, path, body);
+  const key = textAt(await ask("owner", "POST", "/keys", { name: "Night watch" }), "key");
+  const chat: DashboardScene["chat"] = (body, headers = {}) => fetch(`${gateway.baseUrl}/chat/completions`, {
+    method: "POST", body: JSON.stringify(body), headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+  });
+  if (seeded) await seed(chat);
+  const chromium: Chromium = await startChromium();
+  return {
+    gateway, origin, ...organisation, serving, failing, ask, chat,
+    async open(person, path, look = "light", options = {}) {
+      const context = await chromium.newContext({ ...looks[look], ...options });
+      const cookie = people[person].cookies.get(brand.sessionCookie);
+      if (cookie === undefined) throw new Error(`${person} has no session`);
+      await context.addCookies([{ name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true }]);
+      return openScreen(context, `${origin}/dashboard${path}`);
+    },
+    async openSignedOut(path, look = "light", options = {}) {
+      return openScreen(await chromium.newContext({ ...looks[look], ...options }), origin + path);
+    },
+    async stop() {
+      await chromium.close();
+      await gateway.stop();
+      serving.stop();
+      failing.stop();
+    },
+  };
+}

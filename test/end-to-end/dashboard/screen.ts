@@ -1,0 +1,93 @@
+import { expect } from "bun:test";
+import type { BrowserContext, Page, Response } from "playwright-core";
+import { axeFindings, sidewaysPixels } from "../../support/chromium.ts";
+
+/** A screen in a window, and what the browser had to say about it. */
+export interface Screen {
+  context: BrowserContext;
+  page: Page;
+  /** What went wrong so far: errors on the console, exceptions, violations of the policy, answers that failed. */
+  problems: string[];
+  /** Compressed bytes of the scripts loaded so far, by their names. */
+  scripts: Map<string, number>;
+  /** Goes to another address in the same window, and waits until its screen has loaded. */
+  go(url: string): Promise<void>;
+  /** Presses keys one after the other. */
+  press(...keys: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Waits until nothing on the page is loading any more. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator("h1").first().waitFor();
+  await page.waitForLoadState("networkidle");
+  await page.locator('[aria-label="Loading"]').first().waitFor({ state: "detached" });
+}
+
+function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scripts">): void {
+  page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
+  // What failed to load is named with its address below, where the console only says that something did.
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) problems.push(`console: ${message.text()}`);
+  });
+  page.on("response", (response: Response) => {
+    const { pathname } = new URL(response.url());
+    // 501 says that the operator has not set something up, which a screen shows in words.
+    const status = response.status();
+    if (status >= 400 && status !== 501) problems.push(`${status} ${response.request().method()} ${pathname}`);
+    if (pathname.endsWith(".js") && response.ok()) scripts.set(pathname, Number(response.headers()["content-length"]));
+  });
+}
+
+/** Opens an address in a new window of a context. */
+export async function openScreen(context: BrowserContext, url: string): Promise<Screen> {
+  context.setDefaultTimeout(20_000);
+  const page = await context.newPage();
+  const problems: string[] = [];
+  const scripts = new Map<string, number>();
+  watch(page, { problems, scripts });
+  const go = async (to: string): Promise<void> => {
+    await page.goto(to);
+    await settled(page);
+  };
+  await go(url);
+  return {
+    context, page, problems, scripts, go,
+    async press(...keys) {
+      for (const key of keys) await page.keyboard.press(key);
+    },
+    close: () => context.close(),
+  };
+}
+
+/** Expects of a screen what is expected of each: no finding of axe, no problem, no sideways scrolling, a heading and a name. */
+export async function expectSound({ page, problems }: Screen): Promise<void> {
+  expect(problems).toEqual([]);
+  expect(await axeFindings(page)).toEqual([]);
+  expect(await sidewaysPixels(page)).toBe(0);
+  expect(await page.locator("main h1").count()).toBe(1);
+  expect(await page.title()).toEndWith(" - Switchyard");
+}
+
+/** Moves the focus with the tab key until it is on what has this name; the test fails where it never comes there. */
+export async function tabTo(page: Page, name: string | RegExp, limit = 120): Promise<void> {
+  const matches = (text: string): boolean => (typeof name === "string" ? text === name : name.test(text));
+  const seen: string[] = [];
+  for (let step = 0; step < limit; step += 1) {
+    await page.keyboard.press("Tab");
+    const text = await focusedName(page);
+    if (matches(text)) return;
+    seen.push(text);
+  }
+  throw new Error(`the tab key does not lead to ${String(name)}; it leads to ${[...new Set(seen)].join(" | ")}`);
+}
+
+const nameOfFocused = `(() => {
+  const element = document.activeElement;
+  if (element === null) return "";
+  const labels = [...(element.labels ?? [])].map((label) => label.innerText).join(" ");
+  return (element.getAttribute("aria-label") || labels || element.textContent || "").trim();
+})()`;
+
+/** The name of what has the focus, as a screen reader would say it: its label, or its text. */
+export const focusedName = async (page: Page): Promise<string> => String(await page.evaluate(nameOfFocused));

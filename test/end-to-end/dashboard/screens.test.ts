@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { startDashboardScene, type DashboardScene, type Look, type Person } from "./dashboard-scene.ts";
+import { expectSound, type Screen } from "./screen.ts";
+
+/** Every screen, with the person who works there. */
+const screens: readonly (readonly [path: string, person: Person])[] = [
+  ["", "owner"],
+  ["/playground", "developer"],
+  ["/activity", "developer"],
+  ["/usage", "owner"],
+  ["/models", "developer"],
+  ["/models/acme/large", "developer"],
+  ["/keys", "developer"],
+  ["/connections", "developer"],
+  ["/credits", "owner"],
+  ["/members", "owner"],
+  ["/account", "member"],
+];
+
+/** What the first screen may load before the chart, and what any other may load beside it; compressed. */
+const firstBytesMax = 130_000;
+const furtherBytesMax = 60_000;
+const assets = resolve(import.meta.dirname, "../../../dashboard/dist");
+/** The charts' library is one file that two screens load after their first paint, when they have figures to show. */
+const isChart = (name: string): boolean => readFileSync(join(assets, name), "utf8").includes("recharts-wrapper");
+const chartBytesMax = 120_000;
+
+describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  const every: readonly Look[] = ["light", "dark", "phone"];
+  const looked = screens.flatMap(([path, person]) => every.map((look): [string, Person, Look] => [path, person, look]));
+  test.each(looked)("%s for the %s, %s, is sound", async (path, person, look) => {
+    const screen = await scene.open(person, path, look);
+    await expectSound(screen);
+    await screen.close();
+  });
+
+  test("the first load and each further screen stay within their bounds", async () => {
+    const first = await scene.open("owner", "");
+    const shared = new Set([...first.scripts.keys()].filter((name) => !isChart(name)));
+    const bytesOf = ({ scripts }: Screen, counts: (name: string) => boolean): number =>
+      [...scripts].reduce((sum, [name, bytes]) => sum + (counts(name) ? bytes : 0), 0);
+    expect(bytesOf(first, (name) => shared.has(name))).toBeLessThan(firstBytesMax);
+    expect(bytesOf(first, isChart)).toBeLessThan(chartBytesMax);
+    await first.close();
+    const further: [path: string, bytes: number][] = [];
+    for (const [path, person] of screens) {
+      const screen = await scene.open(person, path);
+      further.push([path, bytesOf(screen, (name) => !shared.has(name) && !isChart(name))]);
+      await screen.close();
+    }
+    expect(further.filter(([, bytes]) => bytes >= furtherBytesMax)).toEqual([]);
+  });
+});
