@@ -26,16 +26,16 @@ beforeEach(() => {
     `
     import { appendFileSync, mkdirSync } from "node:fs";
     appendFileSync("calls.txt", process.argv.slice(2).join(" ") + "\\n");
-    if (process.env.NPM_FAILS) process.exit(7);
+    if (process.env.NPM_FAILS) console.error(process.env.NPM_FAILS), process.exit(7);
     mkdirSync("node_modules/bun", { recursive: true });
   `,
   );
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-function run(environment: Record<string, string> = {}): { status: number; output: string } {
+function run(environment: Record<string, string> = {}, ...parameters: string[]): { status: number; output: string } {
   const { exitCode, stdout, stderr } = Bun.spawnSync(
-    ["node", join(root, "scripts", "install-missing.mjs")],
+    ["node", join(root, "scripts", "install-missing.mjs"), ...parameters],
     {
       cwd: tmpdir(),
       env: { ...process.env, npm_execpath: join(root, "npm.mjs"), ...environment },
@@ -50,11 +50,21 @@ const calls = (): string[] =>
     ? readFileSync(join(root, "calls.txt"), "utf8").trim().split("\n")
     : [];
 
+const running = "ci --no-audit --no-fund --loglevel=error --omit=dev";
+
 test("installs what is locked on the first run, and nothing on the next ones", () => {
   expect(run()).toMatchObject({ status: 0, output: expect.stringContaining("installing") });
   expect(run()).toEqual({ status: 0, output: "" });
   expect(run()).toEqual({ status: 0, output: "" });
-  expect(calls()).toEqual(["ci --no-audit --no-fund"]);
+  expect(calls()).toEqual([running]);
+});
+
+test("adds what tests need only for tests, and keeps it for later starts", () => {
+  run();
+  expect(run({}, "--tests")).toMatchObject({ status: 0, output: expect.stringContaining("everything that tests need") });
+  run({}, "--tests");
+  run();
+  expect(calls()).toEqual([running, "ci --no-audit --no-fund --loglevel=error --include=dev"]);
 });
 
 test("installs again once the lock file has changed, or the modules are gone", () => {
@@ -68,11 +78,40 @@ test("installs again once the lock file has changed, or the modules are gone", (
 });
 
 test("hands on npm's failure, and tries again on the next run", () => {
-  expect(run({ NPM_FAILS: "1" })).toMatchObject({
+  expect(run({ NPM_FAILS: "npm error something else" })).toMatchObject({
     status: 7,
-    output: expect.stringContaining("failed"),
+    output: expect.stringMatching(/npm error something else\nswitchyard: `npm ci` failed, see the lines above\n$/),
   });
   expect(existsSync(join(root, "node_modules", ".switchyard-lock"))).toBe(false);
   expect(run().status).toBe(0);
   expect(calls()).toHaveLength(2);
+});
+
+test("says in one sentence that the registry cannot be reached", () => {
+  const complaint = "npm error code ENOTFOUND\nnpm error network request to the registry failed";
+  const { status, output } = run({ NPM_FAILS: complaint });
+  expect(status).toBe(7);
+  expect(output.split("\n").slice(1)).toEqual([
+    "switchyard: the first start downloads packages, and npm's registry cannot be reached (ENOTFOUND): "
+    + "connect this machine, or set npm's `registry` or `proxy`, then run this command again",
+    "",
+  ]);
+});
+
+test("says in one sentence that Node is too old, and installs nothing", () => {
+  writeFileSync(join(root, "old.cjs"), 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } });');
+  expect(run({ NODE_OPTIONS: `--require ${join(root, "old.cjs")}` })).toEqual({
+    status: 1, output: "switchyard: Node 18.20.8 is too old: install Node 20 or newer, then run this command again\n",
+  });
+  expect(calls()).toEqual([]);
+});
+
+const shows = "shows its progress where it runs in a terminal";
+test.skipIf(Bun.which("script") === null)(Bun.which("script") === null ? `${shows} (missing: script)` : shows, () => {
+  const script = `exec ${Bun.which("node")} ${join(root, "scripts", "install-missing.mjs")}`;
+  const { exitCode, stdout } = Bun.spawnSync(["script", "-qec", script, "/dev/null"], {
+    env: { ...process.env, npm_execpath: join(root, "npm.mjs") },
+  });
+  expect(exitCode).toBe(0);
+  expect(stdout.toString()).toMatch(/\d+ packages, \d+ s/);
 });

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { join } from "node:path";
 import lock from "../package-lock.json";
+import { dependencies } from "../package.json";
 
 interface Entry {
   version?: string;
@@ -19,4 +23,19 @@ test("every optional package that another one names stands in the lock", () => {
 
 test("nothing in the lock says which registry it came from", () => {
   expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+});
+
+// `npm start` installs without the packages of tests.
+test("what runs imports no package that only tests install", () => {
+  const root = join(import.meta.dir, "..");
+  const sources = ["src", "dashboard/src", "scripts"].flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(root)])
+    .filter((name) => !name.includes(".test.")).map((name) => join(root, name));
+  const imported = sources.flatMap((path) => {
+    const imports = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" }).scanImports(readFileSync(path, "utf8"));
+    return imports.map((each) => each.path).filter((name) => !/^[./]|^(?:node|bun):|^bun$/.test(name));
+  });
+  const packageOf = (name: string): string => name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/");
+  const known = new Set([...Object.keys(dependencies), ...builtinModules]);
+  expect(sources.length).toBeGreaterThan(500);
+  expect([...new Set(imported.map(packageOf))].filter((name) => !known.has(name))).toEqual([]);
 });

@@ -159,6 +159,7 @@ function startLines(
   const [workspaceBalance] = app.ledger.book.workspaceIds().map((id) => balanceOf(app.ledger.book.workspace(id)));
   return announcement({
     ...shown,
+    version,
     model: exampleModel(app.catalog()),
     sandbox: app.sandbox === undefined ? undefined : hasPlatformCredential(app.catalog()) ? "beside" : "alone",
     hasBalance: (workspaceBalance ?? 0n) > 0n,
@@ -200,12 +201,17 @@ function watchForMistakes(logger: Logger): void {
   });
 }
 
-/** Opens a listening socket; of a failure the system tells only what, so this adds where. */
+const takenPort = (port: number): string =>
+  `port ${port} is taken by another program; end that one, or choose a port with PORT=${port + 1} (PORT=0 picks a free one)`;
+
+/** Opens a listening socket; of a failure the system reports only what, so this adds where and what to do. */
 function listenAt<Listener>({ host, port }: { host: string; port: number }, open: () => Listener): Listener {
   try {
     return open();
   } catch (error) {
-    if (error instanceof Error) error.message = `cannot listen at ${host}, port ${port}: ${error.message}`;
+    if (!(error instanceof Error)) throw error;
+    const isTaken = "code" in error && error.code === "EADDRINUSE";
+    error.message = isTaken ? takenPort(port) : `cannot listen at ${host}, port ${port}: ${error.message}`;
     throw error;
   }
 }

@@ -1,13 +1,13 @@
 import { brand } from "../platform/lib/brand.ts";
 
-const sandboxLines = {
-  alone: "No provider has a credential, so the sandbox answers with simulated models. "
-    + "Set OPENAI_API_KEY or another provider's key to change that.",
-  beside: "The sandbox answers with simulated models beside your providers, as sandbox.enabled says.",
+const sandboxTexts = {
+  alone: "simulated by the sandbox; set OPENAI_API_KEY or another provider's key for real ones",
+  beside: "simulated ones of the sandbox beside your providers', as sandbox.enabled says",
 } as const;
 
-/** What the terminal shows before the ready line. The key is shown on the first start only, the link until it was used. */
+/** What the terminal shows before the ready line. The key is shown on the first start only, the claim link until it was used. */
 export function announcement(facts: {
+  version: string;
   url: string;
   /** Further addresses, for other machines. */
   otherUrls: readonly string[];
@@ -20,19 +20,17 @@ export function announcement(facts: {
   hasBalance: boolean;
 }): string[] {
   const { url, otherUrls, model, firstSecret, claimToken } = facts;
-  const key = firstSecret ?? "$SWITCHYARD_KEY";
-  return [
-    `${brand.productName} API    ${url}/api/v1   (also ${url}/v1)`,
-    `${brand.productName} docs   ${url}/docs`,
-    ...(firstSecret === undefined ? [] : [`First key (shown this once): ${firstSecret}`]),
-    ...(claimToken === undefined
-      ? []
-      : [`Claim the owner account (works once, for a day; the next start prints another): ${url}/claim?token=${claimToken}`]),
-    ...(otherUrls.length === 0 ? [] : [`From other machines, in place of ${url}: ${otherUrls.join(", ")}`]),
-    ...(facts.sandbox === undefined ? [] : [sandboxLines[facts.sandbox]]),
-    ...(facts.sandbox !== "alone" && !facts.hasBalance
-      ? ["The workspace has no credits, so paid models answer 402. Start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to put 100 USD on its books."]
-      : []),
-    `Try it: curl ${url}/api/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+  const credit = facts.sandbox !== "alone" && !facts.hasBalance;
+  const lines: readonly (readonly [label: string, text: string] | undefined)[] = [
+    ["Dashboard", claimToken === undefined ? url : `${url}/claim?token=${claimToken}   (claims the owner account, valid for a day)`],
+    ["API", `${url}/v1`],
+    ["Docs", `${url}/docs`],
+    otherUrls.length === 0 ? undefined : ["Elsewhere", `${otherUrls.join(", ")}   (from other machines)`],
+    firstSecret === undefined ? undefined : ["First key", `${firstSecret}   (shown once)`],
+    facts.sandbox === undefined ? undefined : ["Models", sandboxTexts[facts.sandbox]],
+    credit ? ["Credits", "none, so paid models answer 402; start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to add 100 USD"] : undefined,
+    ["Try it", `curl ${url}/v1/chat/completions -H "Authorization: Bearer ${firstSecret ?? "$SWITCHYARD_KEY"}" `
+      + `-d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`],
   ];
+  return [`${brand.productName} ${facts.version}`, ...lines.flatMap((line) => (line === undefined ? [] : [`${line[0].padEnd(10)} ${line[1]}`]))];
 }

@@ -54,7 +54,7 @@ describe("bootstrap variables", () => {
   test("add what is absent on a later start and leave what is there alone", async () => {
     const dataDirectory = temporaryDirectory();
     const plain = await startProcess({ dataDirectory });
-    const shown = plain.stdoutLines.map((line) => /sk-svc-v1-\S+$/.exec(line)?.[0]).find(Boolean) ?? "";
+    const shown = plain.stdoutLines.map((line) => /^First key {2}(\S+)/.exec(line)?.[1]).find(Boolean) ?? "";
     await plain.terminate();
     const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
     expect(await getJson(second, "/credits", shown)).toMatchObject({ balance: 10 });
@@ -150,8 +150,9 @@ describe("a first start without bootstrap variables", () => {
     const failed = await runProcess({ dataDirectory, environment: { PORT: String(occupied.port) } });
     occupied.stop(true);
     expect(failed.exitCode).toBe(1);
+    expect(failed.stderr).toContain(`switchyard cannot start: port ${occupied.port} is taken by another program; end that one`);
     const next = await startProcess({ dataDirectory });
-    expect(next.stdoutLines.join("\n")).toMatch(/^First key \(shown this once\): sk-svc-v1-\S+$/m);
+    expect(next.stdoutLines.join("\n")).toMatch(/^First key {2}sk-svc-v1-\S+ {3}\(shown once\)$/m);
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
   });
 

@@ -55,9 +55,9 @@ async function sandboxModels(gateway: GatewayProcess): Promise<unknown[]> {
 }
 
 const saysSimulated = ({ stdoutLines }: GatewayProcess): boolean =>
-  stdoutLines.some((line) => line.includes("sandbox answers with simulated models"));
+  stdoutLines.some((line) => /^Models .*simulated/.test(line));
 const saysKeyless = ({ stdoutLines }: GatewayProcess): boolean =>
-  stdoutLines.some((line) => line.includes("No provider has a credential"));
+  stdoutLines.some((line) => line.includes("simulated by the sandbox; set OPENAI_API_KEY"));
 const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined => /"model":"([^"]+)"/.exec(stdoutLines.join("\n"))?.[1];
 
 describe("the sandbox", () => {

@@ -5,8 +5,7 @@ import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } f
 
 afterAll(endProcesses);
 
-const linkLine =
-  /^Claim the owner account \(works once, for a day; the next start prints another\): (\S+)\/claim\?token=([0-9A-Za-z]{43})$/m;
+const linkLine = /^Dashboard {2}(\S+)\/claim\?token=([0-9A-Za-z]{43}) {3}\(claims the owner account, valid for a day\)$/m;
 
 const linkOf = ({ stdoutLines }: GatewayProcess): RegExpExecArray | null => linkLine.exec(stdoutLines.join("\n"));
 
