@@ -3,6 +3,7 @@ import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
+import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
 import { clientAddressReader, encryptionReader } from "../http/client-address.ts";
 import type { RateCounters } from "../http/count-request.ts";
@@ -22,7 +23,7 @@ export function compileApp(
   const addressOf = clientAddressReader(settings.trustProxy);
   const encrypted = encryptionReader(settings.trustProxy);
   return compileRoutes({
-    ...parts, endpoints, errorPage,
+    ...parts, endpoints, errorPage, pageElsewhere: (context) => screenAtRoot(context, parts.dependencies),
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
     isEncrypted: (request) => encrypted(request, request.peerAddress),

@@ -30,6 +30,8 @@ export interface RouterOptions<Dependencies> {
   onError(error: GatewayError, context: { traceId: string; method: string; path: string; caller: Caller }): void;
   /** Renders an error as a page where a person asks with a browser; undefined for programs. */
   errorPage(error: GatewayError, answer: { context: RequestContext; headers: Readonly<Record<string, string>> }): Response | undefined;
+  /** Leads a person who asks with a browser to the page that has a path which no endpoint has; undefined where none does. */
+  pageElsewhere(context: RequestContext): Response | undefined;
   /** Answers of requests that name themselves. */
   idempotentAnswers: IdempotentAnswers;
   /** Told when such an answer could not be kept. */

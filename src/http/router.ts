@@ -242,6 +242,8 @@ function compileFallback<Dependencies>(options: Compiling<Dependencies>): RouteH
   }
   const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
+    const elsewhere = options.pageElsewhere(context);
+    if (elsewhere !== undefined) return elsewhere;
     const path = pathOf(request);
     const encodeError = encoders.get(nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
     const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);

@@ -1,10 +1,13 @@
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { pathOf } from "../../http/request-target.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { asksForPage } from "./error-page.ts";
 import { pageResponse } from "./page-response.ts";
+import { placeOf, redirect } from "./signed-in.ts";
 
 const shared = {
   base: "root", method: "GET", access: { open: true }, counting: "none", tag: "Pages", encodeError: encodeContractError,
@@ -43,6 +46,22 @@ export const dashboardPages = clientPaths.map((path) => defineEndpoint<Dependenc
   ...shared, path: `/dashboard${path}`, summary: `Show the dashboard's page ${path || "/"}.`, otherResponseTypes: ["text/html"],
   handle: (context, deps) => dashboardResponse(context, deps),
 }));
+
+const namedPaths = clientPaths.filter((path) => path !== "").map((path) => path.replaceAll(/:\w+/g, "[^/]+"));
+const screenPattern = new RegExp(`^(?:${namedPaths.join("|")})/?$`);
+
+/**
+ * Leads a browser from a screen's path at the root, such as `/activity?status=failed`, to the screen; undefined for everything else.
+ * Programs are answered as on any path that no endpoint has.
+ */
+export function screenAtRoot(context: RequestContext, { dashboard }: Pick<Dependencies, "dashboard">): Response | undefined {
+  const { request } = context;
+  if (!dashboard.isOn || !asksForPage(context) || (request.method !== "GET" && request.method !== "HEAD")) return undefined;
+  const path = pathOf(request);
+  const query = placeOf(context).slice(path.length);
+  if (path === "/overview") return redirect(context, `/dashboard${query}`);
+  return screenPattern.test(path) ? redirect(context, `/dashboard${path.replace(/\/$/, "")}${query}`) : undefined;
+}
 
 const takesGzip = ({ request }: RequestContext<unknown>): boolean => /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
 

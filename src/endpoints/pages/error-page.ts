@@ -8,7 +8,7 @@ import { pageResponse, pageRoute } from "./page-response.ts";
 import { placeOf, signInPath } from "./signed-in.ts";
 
 /** Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no key. */
-function asksForPage({ request: { headers } }: RequestContext<unknown>): boolean {
+export function asksForPage({ request: { headers } }: RequestContext<unknown>): boolean {
   if (headers.has("authorization") || headers.has("x-api-key")) return false;
   const accept = headers.get("accept") ?? "";
   const [html, json] = [accept.indexOf("text/html"), accept.indexOf("application/json")];

@@ -57,9 +57,30 @@ test("the start page leads people who signed in to the dashboard, and others sig
   expect([stranger.status, stranger.headers.get("location")]).toEqual([303, "/sign-in"]);
 });
 
+const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+test.each([
+  ["/overview", "/dashboard"], ["/overview?days=7", "/dashboard?days=7"], ["/playground", "/dashboard/playground"],
+  ["/activity?status=failed&id=gen_1", "/dashboard/activity?status=failed&id=gen_1"], ["/keys/", "/dashboard/keys"],
+  ["/models/acme/large", "/dashboard/models/acme/large"],
+])("a browser that opens %s at the root is led to %s", async (path, screen) => {
+  const answer = await fetch(people.gateway().origin + path, { redirect: "manual", headers: { accept: browserAccepts } });
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, screen]);
+});
+
+test.each([
+  ["GET", "/activity", { accept: "application/json" }], ["GET", "/activity", {}], ["POST", "/activity", { accept: "text/html" }],
+  ["GET", "/activity", { accept: "text/html", authorization: "Bearer x" }], ["GET", "/activities", { accept: "application/json" }],
+])("%s %s with %j is no screen: a program's 404", async (method, path, headers) => {
+  const answer = await fetch(people.gateway().origin + path, { method, redirect: "manual", headers: headers as Record<string, string> });
+  expect(answer.status).toBe(404);
+  if (!("accept" in headers) || headers.accept !== "text/html") expect(answer.headers.get("content-type")).toStartWith("application/json");
+});
+
 test("a gateway without a dashboard has none of its pages", async () => {
   const plain: TestGateway = await startGateway();
   expect((await fetch(`${plain.origin}/dashboard/keys`)).status).toBe(404);
+  expect((await fetch(`${plain.origin}/keys`, { redirect: "manual", headers: { accept: browserAccepts } })).status).toBe(404);
   await plain.stop();
 });
 
