@@ -75,6 +75,7 @@ function appSettings(configuration: Settings, publicUrl: () => string): AppSetti
     proxies: configuration.proxies,
     extraCertificates: configuration.extraCertificates,
     webhookNetworks: configuration.webhooks.allowedNetworks,
+    clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
     hubImportNetworks: configuration.hub.importNetworks,
     payments: configuration.payments,
     referrals: configuration.referrals,

@@ -50,6 +50,8 @@ export interface AppSettings extends CatalogSources {
   webhookNetworks?: readonly string[];
   /** Ranges of the operator's own networks that skills may be imported from. */
   hubImportNetworks?: readonly string[];
+  /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */
+  clientDocumentNetworks?: readonly string[];
   /** How long generation records are kept, in days. */
   generationDays: number;
   /** How much room generation records may take in the database. */

@@ -11,7 +11,7 @@ import { buildPayments } from "./build-payments.ts";
 import { buildStorage } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
 import { compileApp } from "./compile-app.ts";
-import { openConsent } from "../consent/open-consent.ts";
+import { openConsent, type Consent, type ConsentParts } from "../consent/open-consent.ts";
 import { openDocuments } from "../documents/open-documents.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { RouteHistory } from "../inference/catalog/route-history.ts";
@@ -60,13 +60,13 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
   const dependencies: Dependencies = {
     ...account, documents, payments, inference, dashboard: openDashboard(settings.dashboard, tools.logger),
-    consent: openConsent({ ...account, database: storage.database.withTables(), clock }), operations, insights, clock, counters, keyProber,
-    ...hubParts, responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
+    consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
+    operations, insights, clock, counters, keyProber, ...hubParts,
+    responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools.logger),
-    ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
-    ...buildDocuments(settings, catalog.snapshot),
+    ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()), ...buildDocuments(settings, catalog.snapshot),
   };
   watchFigures(tools.metrics, { ...account, ...storage, uncollected: inference.uncollected });
   const stopRounds = startRounds(account, { ...dependencies, ...work, settings, logger: tools.logger });
@@ -101,3 +101,6 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
   };
 }
+
+const buildConsent = ({ clientDocumentNetworks, extraCertificates }: AppSettings, parts: ConsentParts): Consent =>
+  openConsent({ ...parts, documents: { networks: clientDocumentNetworks, certificates: extraCertificates } });

@@ -21,10 +21,15 @@ export interface OauthClient {
   createdAtMs: number;
   /** Whether a person has connected it before. */
   wasUsed: boolean;
+  /** Host of the metadata document that describes it; null where it registered itself. */
+  publishedBy: string | null;
 }
 
 /** What a client registers (RFC 7591). */
-export type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed">;
+export type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
+
+/** A name that an app gives itself, without what could make it look like something else: control and direction marks. */
+export const cleanName = (name: string | null | undefined): string => (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
 
 type Row = ConsentTables["oauth_clients"];
 
@@ -37,6 +42,7 @@ const fromRow = (row: Row): OauthClient => ({
   applicationType: row.application_type === "native" ? "native" : "web",
   createdAtMs: row.created_at_ms,
   wasUsed: row.last_used_at_ms !== null,
+  publishedBy: null,
 });
 
 /** A redirect URI without the port, where the port does not count: loopback addresses (RFC 8252, section 7.3). */
@@ -97,7 +103,7 @@ export class OauthClients {
   async register(wanted: NewOauthClient, address: string): Promise<OauthClient | undefined> {
     const nowMs = this.clock.nowMs();
     if (await this.isFull(address, nowMs)) return undefined;
-    const client: OauthClient = { ...wanted, id: `client_${randomBase62(24)}`, createdAtMs: nowMs, wasUsed: false };
+    const client: OauthClient = { ...wanted, id: `client_${randomBase62(24)}`, createdAtMs: nowMs, wasUsed: false, publishedBy: null };
     await this.database
       .insertInto("oauth_clients")
       .values({

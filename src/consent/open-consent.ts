@@ -1,5 +1,9 @@
+import { getCACertificates } from "node:tls";
 import type { SecretHasher } from "../account/keys/secret-hasher.ts";
+import type { AddressGuard } from "../account/notify/public-address.ts";
+import { parseRange } from "../account/security/address-range.ts";
 import { AuthorizationCodes } from "./authorization-codes.ts";
+import { ClientDocuments } from "./client-documents.ts";
 import { Connections, type ConnectionsOptions } from "./connections.ts";
 import { DeviceCodes } from "./device-codes.ts";
 import { OauthClients } from "./oauth-clients.ts";
@@ -11,6 +15,8 @@ export interface Consent {
   codes: AuthorizationCodes;
   devices: DeviceCodes;
   clients: OauthClients;
+  /** Clients whose id is the address of their description. */
+  documents: ClientDocuments;
   connections: Connections;
   playground: Playground;
   refreshTokens: RefreshTokens;
@@ -19,19 +25,29 @@ export interface Consent {
 }
 
 /** What the consent flows are built from. */
-export type ConsentOptions = ConnectionsOptions & { hasher: SecretHasher };
+export type ConsentParts = ConnectionsOptions & { hasher: SecretHasher };
+
+/** Where descriptions of clients may be read, beside the public internet. */
+export interface DocumentSettings {
+  /** Ranges of the operator's own networks. */
+  networks?: readonly string[] | undefined;
+  /** Certificates in PEM that are trusted beside the platform's own list. */
+  certificates?: readonly string[] | undefined;
+}
 
 /** Builds the consent flows. */
-export function openConsent(options: ConsentOptions): Consent {
+export function openConsent({ documents: settings, ...options }: ConsentParts & { documents: DocumentSettings }): Consent {
   const codes = new AuthorizationCodes(options);
   const devices = new DeviceCodes(options);
   const clients = new OauthClients(options);
+  const documents = new ClientDocuments({ guard: guardOf(settings), clock: options.clock });
   const connections = new Connections(options);
   const refreshTokens = new RefreshTokens(options);
   return {
     codes,
     devices,
     clients,
+    documents,
     refreshTokens,
     connections,
     playground: new Playground({ ...options, connections }),
@@ -41,3 +57,9 @@ export function openConsent(options: ConsentOptions): Consent {
     },
   };
 }
+
+const guardOf = ({ networks = [], certificates = [] }: DocumentSettings): AddressGuard => ({
+  allowed: networks.flatMap((range) => parseRange(range) ?? []),
+  // The platform's own list with what `NODE_EXTRA_CA_CERTS` adds to it is copied only where more is trusted.
+  ...(certificates.length === 0 ? {} : { trusted: [...getCACertificates("default"), ...certificates] }),
+});

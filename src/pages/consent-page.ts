@@ -23,6 +23,8 @@ export interface ConsentPage {
   action: string;
   hidden: Readonly<Record<string, string>>;
   signedInAs: string;
+  /** Where to sign out, to decide with another account. */
+  signOutPath: string;
   workspaces: readonly Choice[];
   bundles?: readonly Choice[];
   scopes: readonly Choice[];
@@ -84,7 +86,7 @@ export const consentPage = (page: ConsentPage): Page => ({
   body: html`<div class="card"><h1>${page.title}</h1>
 ${page.problem === undefined ? "" : notice("bad", page.problem)}<p>${page.lead}</p>
 ${facts(page.facts)}${page.warnings.map((warning) => notice("warning", warning))}
-<p>Signed in as ${page.signedInAs}. <a href="/sign-out">Use another account</a></p>
+<p>Signed in as ${page.signedInAs}. <a href="${page.signOutPath}">Use another account</a></p>
 ${formHtml({
   action: page.action,
   hidden: page.hidden,

@@ -10,6 +10,8 @@ export interface AddressGuard {
   /** Ranges of the operator's own networks that may be reached all the same, also without TLS. */
   allowed: readonly AddressRange[];
   resolve?: Resolve;
+  /** All certificates that are trusted, in PEM, in place of the platform's own list. */
+  trusted?: readonly string[];
 }
 
 /** An address that may be called, and the address that its name has at this moment. */

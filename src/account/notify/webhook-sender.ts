@@ -1,6 +1,6 @@
-import { isIPv6 } from "node:net";
 import { brandHeader } from "../../platform/lib/brand.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
+import { guardedFetch } from "./guarded-fetch.ts";
 import { resolveTarget, UnsafeTargetError, type AddressGuard } from "./public-address.ts";
 import { signatureOf } from "./webhook-secret.ts";
 
@@ -40,17 +40,13 @@ export class WebhookSender {
   /** Sends once. Never throws: what went wrong is told. */
   async send({ id, url, secret, event, body }: WebhookMessage): Promise<DeliveryOutcome> {
     try {
-      const { url: target, address } = await resolveTarget(url, this.guard);
-      const pinned = new URL(target);
-      pinned.hostname = isIPv6(address) ? `[${address}]` : address;
-      const response = await fetch(pinned, {
-        method: "POST", body, redirect: "manual", signal: AbortSignal.timeout(patienceMs),
+      const response = await guardedFetch(url, {
+        method: "POST", body, signal: AbortSignal.timeout(patienceMs),
         headers: {
-          "content-type": "application/json", host: target.host, [brandHeader("Event")]: event, [brandHeader("Delivery")]: id,
+          "content-type": "application/json", [brandHeader("Event")]: event, [brandHeader("Delivery")]: id,
           [brandHeader("Signature")]: signatureOf({ secret, body, nowMs: this.clock.nowMs() }),
         },
-        tls: { serverName: target.hostname.replace(/^\[|\]$/g, "") },
-      });
+      }, this.guard);
       await response.body?.cancel();
       const { status } = response;
       return response.ok ? { ok: true, status } : { ok: false, status, error: `The webhook answered ${status}.` };

@@ -96,6 +96,7 @@ const consentText = (
       : []),
   ],
   action: "/auth",
+  again: `/auth?${new URLSearchParams(kept).toString()}`,
   formTargets: [url.origin],
   hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
 });

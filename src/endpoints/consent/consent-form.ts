@@ -9,6 +9,7 @@ import { consentPage, type Choice, type ConsentPage } from "../../pages/consent-
 import type { Page } from "../../pages/page.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/lib/money.ts";
+import { withReturn } from "../pages/signed-in.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -75,13 +76,16 @@ const bundleChoices = (wanted: readonly Scope[]): Choice[] => {
 export type ConsentText = Pick<
   ConsentPage,
   "title" | "lead" | "facts" | "warnings" | "action" | "hidden" | "formTargets" | "problem"
->;
+> & {
+  /** Path and query where the same request is shown again, such as to another account. */
+  again: string;
+};
 
 /** The page on which a person decides about what an app asked for. */
 export async function askConsent(
   deps: Dependencies,
   person: SessionCaller,
-  { asked: { terms, withBundles }, text }: { asked: Asked; text: ConsentText },
+  { asked: { terms, withBundles }, text: { again, ...text } }: { asked: Asked; text: ConsentText },
 ): Promise<Page> {
   const places = await workspacesOf(deps, person.user.id);
   const limit = terms.limitNanoUsd === null ? suggestedLimitUsd : usdFromNano(terms.limitNanoUsd);
@@ -89,6 +93,7 @@ export async function askConsent(
     ...text,
     hidden: { ...text.hidden, user_id: person.user.id },
     signedInAs: person.user.email,
+    signOutPath: withReturn("/sign-out", again),
     workspaces: places.map(({ workspace }) => ({
       value: workspace.id,
       label: workspace.name,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cleanName } from "../../consent/oauth-clients.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { RequestContext } from "../../http/request-context.ts";
@@ -31,10 +32,8 @@ const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
   claude_code: { name: "Claude Code", scope: "inference offline_access" },
 };
 
-const cleaned = (name: string | null | undefined): string => (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
-
 async function clientOf({ consent }: Dependencies, { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>) {
-  if (!id) return { clientId: null, clientName: surfaces[surface ?? ""]?.name ?? (cleaned(name) || "An unnamed app") };
+  if (!id) return { clientId: null, clientName: surfaces[surface ?? ""]?.name ?? (cleanName(name) || "An unnamed app") };
   const client = await consent.clients.find(id);
   if (client === undefined)
     throw new GatewayError("invalid_client", "client_id: is not a registered client. Register it, or leave it out.");
@@ -49,9 +48,9 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
   const started = await deps.consent.devices.start({
     ...client,
     ...wanted,
-    keyLabel: cleaned(body.key_label) || null,
+    keyLabel: cleanName(body.key_label) || null,
     address: countedAddress(context.clientAddress()),
-    userAgent: cleaned(context.request.headers.get("user-agent")).slice(0, 300),
+    userAgent: cleanName(context.request.headers.get("user-agent")).slice(0, 300),
   });
   if (started === undefined) {
     throw new GatewayError("rate_limit_exceeded", "Too many device codes of this address wait for a person. Try again later.", {

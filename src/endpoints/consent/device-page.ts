@@ -46,6 +46,7 @@ const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "pro
   ],
   warnings: ["Check that the code is the one on your own screen. Never approve a code that someone sent you."],
   action: "/device",
+  again: `/device?user_code=${shownUserCode(userCode)}`,
   hidden: { user_code: shownUserCode(userCode) },
   formTargets: [],
 });

@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { SessionCaller } from "../../account/people/session-caller.ts";
 import { callbackWith } from "../../consent/callback-url.ts";
+import { ClientDocumentError } from "../../consent/client-documents.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
-import { allowsRedirect, type OauthClient } from "../../consent/oauth-clients.ts";
+import { allowsRedirect, isNativeRedirect, type OauthClient } from "../../consent/oauth-clients.ts";
 import { pkcePattern } from "../../consent/pkce.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -9,7 +11,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
-import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
+import { personOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
 
 const shared = {
@@ -21,6 +23,8 @@ const shared = {
   otherResponseTypes: ["text/html"],
   encodeError: encodeContractError,
 } as const;
+
+const pagePath = "/api/v1/mcp/oauth/authorize";
 
 const names = [
   "client_id",
@@ -61,8 +65,27 @@ function isOwnResource(resource: string, publicUrl: string): boolean {
   return origin === new URL(publicUrl).origin && search === "" && hash === "" && resourcePaths.has(pathname.replace(/\/$/, ""));
 }
 
+type Found = OauthClient | { problem: string } | "signed out";
+
+/** A client by its id, or by its description where the id is an address; that is read for people who have signed in alone. */
+async function findClient(id: string, { consent }: Dependencies, person: SessionCaller | undefined): Promise<Found> {
+  if (!consent.documents.isDocumentId(id)) {
+    return (await consent.clients.find(id)) ?? { problem: "The app is not registered here (client_id)." };
+  }
+  if (person === undefined) return "signed out";
+  try {
+    const client = await consent.documents.find(id, person.user.id);
+    return { ...client, wasUsed: await consent.connections.wereMade(id) };
+  } catch (error) {
+    if (!(error instanceof ClientDocumentError)) throw error;
+    return { problem: `The description of the app at ${id.slice(0, 300)} cannot be used (client_id): it ${error.message}.` };
+  }
+}
+
 /** Problems before the redirect URI is known to be the client's are shown to the person; the browser goes nowhere. */
-async function readTrusted(query: URLSearchParams, { consent }: Dependencies): Promise<Trusted | { problem: string }> {
+async function readTrusted(
+  query: URLSearchParams, deps: Dependencies, person: SessionCaller | undefined,
+): Promise<Trusted | { problem: string } | "signed out"> {
   for (const name of names) if (query.getAll(name).length > 1) return { problem: `The parameter ${name} is sent twice.` };
   const kept: Kept = Object.fromEntries(
     names.flatMap((name) => {
@@ -70,8 +93,8 @@ async function readTrusted(query: URLSearchParams, { consent }: Dependencies): P
       return value === null || value.length > 4_000 ? [] : [[name, value]];
     }),
   );
-  const client = await consent.clients.find(kept.client_id ?? "");
-  if (client === undefined) return { problem: "The app is not registered here (client_id)." };
+  const client = await findClient(kept.client_id ?? "", deps, person);
+  if (client === "signed out" || "problem" in client) return client;
   const redirectUri = kept.redirect_uri ?? (client.redirectUris.length === 1 ? client.redirectUris[0] : undefined);
   if (redirectUri === undefined || !allowsRedirect(client, redirectUri)) {
     return { problem: "The address that the app wants to go back to is not one that it registered (redirect_uri)." };
@@ -133,22 +156,32 @@ function formTarget(redirectUri: string): string {
   return protocol === "https:" || protocol === "http:" ? origin : protocol;
 }
 
+/** Where the page is opened again with the same request. */
+const pageAgain = (query: URLSearchParams | Kept): string =>
+  `${pagePath}?${new URLSearchParams(query instanceof URLSearchParams ? query : Object.entries(query)).toString()}`;
+
 const consentText = ({ client, redirectUri, kept }: Authorization, isNew: boolean): Omit<ConsentText, "problem"> => {
   const target = new URL(redirectUri);
   const isLocal = client.applicationType === "native";
+  const { publishedBy } = client;
   return {
     title: `Connect ${client.name}`,
     lead: `${client.name} asks to use your account. The name is the app's own word: what counts is where you go back to.`,
     facts: [
       ["App", client.name],
+      ...(publishedBy === null ? [] : [["Published by", publishedBy] as const]),
       ["Goes back to", target.host === "" ? target.protocol : `${target.protocol}//${target.host}`],
       ...(client.clientUri === null ? [] : [["Says it is from", client.clientUri] as const]),
     ],
     warnings: [
+      ...(publishedBy !== null && !isNativeRedirect(redirectUri) && target.host !== publishedBy
+        ? [`It goes back to ${target.host}, which is not where it is published.`]
+        : []),
       ...(isLocal ? ["This app runs on this computer. Approve only if you started it yourself, just now."] : []),
       ...(isNew ? ["Nobody here has connected this app yet."] : []),
     ],
-    action: "/api/v1/mcp/oauth/authorize",
+    action: pagePath,
+    again: pageAgain(kept),
     formTargets: [formTarget(redirectUri)],
     hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
   };
@@ -162,15 +195,16 @@ export const authorizePage = defineEndpoint<Dependencies>({
   summary: "Show the page that connects an app.",
   query: parametersSchema,
   async handle(context, deps) {
-    const trusted = await readTrusted(context.query, deps);
+    const person = await personOf(context, deps);
+    const trusted = await readTrusted(context.query, deps, person);
+    if (trusted === "signed out") return redirect(context, signInPath(pageAgain(context.query)));
     if ("problem" in trusted) return refused(context, trusted.problem);
     const authorization = readAuthorization(trusted, deps);
     if ("error" in authorization) {
       const { error, description } = authorization;
       return backTo(context, trusted, { publicUrl: deps.publicUrl(), error, error_description: description });
     }
-    const person = await personOf(context, deps);
-    if (person === undefined) return redirect(context, signInPath(placeOf(context)));
+    if (person === undefined) return redirect(context, signInPath(pageAgain(context.query)));
     const text = consentText(authorization, !trusted.client.wasUsed);
     return pageResponse(context, await askConsent(deps, person, { asked: authorization.asked, text }));
   },
@@ -193,12 +227,13 @@ export const submitAuthorize = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const form = await readForm(context, deps);
     const query = keptOf(form);
-    const trusted = await readTrusted(query, deps);
+    const person = await personOf(context, deps);
+    const trusted = await readTrusted(query, deps, person);
+    if (trusted === "signed out") return redirect(context, signInPath(pageAgain(query)));
     if ("problem" in trusted) return refused(context, trusted.problem);
     const authorization = readAuthorization(trusted, deps);
     if ("error" in authorization) return refused(context, authorization.description);
-    const person = await personOf(context, deps);
-    if (person === undefined) return redirect(context, signInPath(`/api/v1/mcp/oauth/authorize?${query.toString()}`));
+    if (person === undefined) return redirect(context, signInPath(pageAgain(query)));
     const { asked, client, redirectUri, challenge, kept } = authorization;
     const decision = await readDecision(deps, person, { form, asked });
     if (decision.kind === "again") {

@@ -38,7 +38,7 @@ export function authorizationServer(publicUrl: string): z.infer<typeof serverSch
     revocation_endpoint_auth_methods_supported: ["none"],
     scopes_supported: [...grantableScopes, offlineScope],
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: false,
+    client_id_metadata_document_supported: true,
     service_documentation: `${publicUrl}/docs`,
   };
 }

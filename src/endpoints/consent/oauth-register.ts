@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { countedAddress } from "../../account/limits/counted-address.ts";
-import { isNativeRedirect, redirectProblem } from "../../consent/oauth-clients.ts";
+import { cleanName, isNativeRedirect, redirectProblem } from "../../consent/oauth-clients.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -42,8 +42,6 @@ const clientSchema = z.object({
   logo_uri: z.string().optional(),
 });
 
-const withoutMarks = (name: string): string => name.replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
-
 /** Registers a client of OAuth (RFC 7591). Clients are public: whatever they ask for, they hold no secret. */
 export const registerOauthClient = defineEndpoint<Dependencies>({
   ...oauthRoute,
@@ -67,7 +65,7 @@ export const registerOauthClient = defineEndpoint<Dependencies>({
     }
     const client = await consent.clients.register(
       {
-        name: withoutMarks(body.client_name ?? "") || "An unnamed app",
+        name: cleanName(body.client_name) || "An unnamed app",
         redirectUris: body.redirect_uris,
         clientUri: body.client_uri ?? null,
         logoUri: body.logo_uri ?? null,

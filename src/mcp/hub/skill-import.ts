@@ -1,5 +1,5 @@
-import { isIPv6 } from "node:net";
-import { resolveTarget, UnsafeTargetError, type AddressGuard } from "../../account/notify/public-address.ts";
+import { guardedFetch } from "../../account/notify/guarded-fetch.ts";
+import { UnsafeTargetError, type AddressGuard } from "../../account/notify/public-address.ts";
 import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 
@@ -38,6 +38,8 @@ export function documentUrl(source: string): string {
   return raw(repository, { ref: ref ?? "HEAD", path: skillFile(path) });
 }
 
+const asking = { accept: "text/markdown, text/plain, */*;q=0.1", "user-agent": `${brand.productName.toLowerCase()}-hub` };
+
 /** Fetches public documents: over TLS, from public addresses, every redirect looked at, bounded in bytes and time. */
 export class DocumentFetcher {
   private readonly guard: AddressGuard;
@@ -52,7 +54,7 @@ export class DocumentFetcher {
     try {
       let url = documentUrl(source);
       for (let redirects = 0; redirects <= redirectsMax; redirects += 1) {
-        const response = await this.ask(url, signal);
+        const response = await guardedFetch(url, { signal, headers: asking }, this.guard);
         if (response.status >= 300 && response.status < 400) {
           await response.body?.cancel();
           url = new URL(response.headers.get("location") ?? "", url).href;
@@ -68,19 +70,6 @@ export class DocumentFetcher {
     } catch (error) {
       throw refusalOf(error);
     }
-  }
-
-  /** Connects to the address that was judged, whatever the name means a moment later. */
-  private async ask(url: string, signal: AbortSignal): Promise<Response> {
-    const { url: target, address } = await resolveTarget(url, this.guard);
-    const pinned = new URL(target);
-    pinned.hostname = isIPv6(address) ? `[${address}]` : address;
-    return fetch(pinned, {
-      redirect: "manual", signal, tls: { serverName: target.hostname.replace(/^\[|\]$/g, "") },
-      headers: {
-        host: target.host, accept: "text/markdown, text/plain, */*;q=0.1", "user-agent": `${brand.productName.toLowerCase()}-hub`,
-      },
-    });
   }
 }
 

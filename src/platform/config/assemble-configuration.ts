@@ -66,6 +66,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     auth: {
       signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free",
       breachedPasswordsUrl: file.auth?.breached_passwords_url, oidc: (file.auth?.oidc ?? []).map(oidcProvider),
+      clientDocumentNetworks: file.auth?.client_document_networks ?? [],
     },
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),

@@ -87,6 +87,8 @@ export interface Configuration<Provider> {
     readonly plan: ConfiguredPlanId;
     /** Range API that new passwords are looked up in; undefined turns the check off. */
     readonly breachedPasswordsUrl: string | undefined;
+    /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */
+    readonly clientDocumentNetworks: readonly string[];
     /** OpenID providers, by their slugs. */
     readonly oidc: readonly {
       readonly id: string;

@@ -71,6 +71,7 @@ const authSchema = z.strictObject({
   sign_up: z.enum(["closed", "invitation", "open"]),
   plan: z.enum(planIds),
   breached_passwords_url: httpUrlSchema,
+  client_document_networks: z.array(addressRangeSchema),
   oidc: z.array(oidcSchema).superRefine((providers, context) => {
     providers.forEach(({ id }, index) => {
       if (providers.findIndex((other) => other.id === id) === index) return;

@@ -57,7 +57,7 @@ describe("what stands where nothing is said", () => {
       routers: {},
       plans: {},
       dashboard: true,
-      auth: { signUp: "invitation", plan: "free", breachedPasswordsUrl: undefined, oidc: [] },
+      auth: { signUp: "invitation", plan: "free", breachedPasswordsUrl: undefined, oidc: [], clientDocumentNetworks: [] },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
       mail: undefined,

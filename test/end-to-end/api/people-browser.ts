@@ -78,6 +78,15 @@ export interface PeopledGateway {
   stop(): Promise<void>;
 }
 
+/** Starts one that is public at its own address, as clients need it that check who answers. */
+export async function startAtOrigin(url: string | undefined, changes: Partial<AppSettings> = {}): Promise<PeopledGateway> {
+  let origin = publicOrigin;
+  const people = await startPeopled(url, { publicUrl: () => origin, ...changes });
+  origin = people.gateway().origin;
+  people.owner.origin = origin;
+  return people;
+}
+
 /** Starts one on a storage engine. */
 export async function startPeopled(
   url: string | undefined, changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {},
