@@ -1,6 +1,6 @@
 import { sessionCookieOf } from "../account/people/session-cookie.ts";
 import type { SessionCaller } from "../account/people/session-caller.ts";
-import type { SessionReader } from "../account/people/session-reader.ts";
+import { workspaceHeader, type SessionReader } from "../account/people/session-reader.ts";
 import { coversScope } from "../account/keys/scopes.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { AccessRule } from "./endpoint.ts";
@@ -30,7 +30,7 @@ export async function admitSession(
   { request, cookie, access, nowMs }:
   { request: Pick<HttpRequest, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
 ): Promise<SessionCaller> {
-  const caller = await reader.find(cookie, nowMs);
+  const caller = await reader.find(cookie, nowMs, request.headers.get(workspaceHeader) ?? undefined);
   if (caller === undefined) {
     throw new RefusedCredentialError("authentication_required", "The session has ended or was revoked. Sign in again.");
   }

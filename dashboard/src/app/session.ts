@@ -1,5 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type List, request } from "../lib/api.ts";
+import { ApiError, type List, request } from "../lib/api.ts";
+import { keepTabWorkspace, tabWorkspace } from "../lib/workspace.ts";
 
 /** The person who is signed in, and the workspace that the session works in. */
 export interface Session {
@@ -15,7 +16,21 @@ export interface Workspace {
   role: string;
 }
 
-export const sessionQuery = queryOptions({ queryKey: ["session"], queryFn: () => request<Session>("/session"), staleTime: 60_000 });
+/** Reads the session; the tab stays in the workspace that it sees here. */
+async function readSession(): Promise<Session> {
+  try {
+    const session = await request<Session>("/session");
+    keepTabWorkspace(session.workspace.id);
+    return session;
+  } catch (error) {
+    // The person is no longer in the workspace of this tab: it goes on in that of the session.
+    if (!(error instanceof ApiError) || error.status !== 403 || tabWorkspace() === undefined) throw error;
+    keepTabWorkspace(undefined);
+    return readSession();
+  }
+}
+
+export const sessionQuery = queryOptions({ queryKey: ["session"], queryFn: readSession, staleTime: 60_000 });
 const workspacesQuery = queryOptions({ queryKey: ["workspaces"], queryFn: () => request<List<Workspace>>("/workspaces"), staleTime: 60_000 });
 
 export const useSession = () => useQuery(sessionQuery);
@@ -32,7 +47,11 @@ export function useScope(scope: string): boolean {
 export function useEnterWorkspace() {
   const queries = useQueryClient();
   return useMutation({
+    // The session goes along, so that the next tab opens there.
     mutationFn: (id: string) => request("/session", { method: "PATCH", body: { workspace_id: id } }),
-    onSuccess: () => queries.resetQueries(),
+    onSuccess: (_, id) => {
+      keepTabWorkspace(id);
+      return queries.resetQueries();
+    },
   });
 }

@@ -1,37 +1,23 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { Button, Select } from "../ui/parts.tsx";
+import { groups, visibleGroups } from "./navigation.ts";
+import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
 import { useEnterWorkspace, useSession, useWorkspaces } from "./session.ts";
 import style from "./shell.module.css";
 import { type Theme, chooseTheme, chosenTheme } from "./theme.ts";
 
-interface Entry {
-  to: string;
-  label: string;
-  scope?: string;
-  operator?: true;
+// Loaded with the first use: it is not needed for the first paint.
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+
+/** The screens of the person who is signed in. */
+function useVisibleGroups(): typeof groups {
+  const { data: session } = useSession();
+  return useMemo(() => visibleGroups({ scopes: session?.scopes ?? [], operator: session?.user.operator ?? false }), [session]);
 }
 
-const groups: readonly { title?: string; entries: readonly Entry[] }[] = [
-  { entries: [{ to: "/", label: "Overview" }, { to: "/playground", label: "Playground" }] },
-  { title: "Observe", entries: [
-    { to: "/activity", label: "Activity", scope: "read:analytics" }, { to: "/usage", label: "Usage", scope: "read:analytics" },
-  ] },
-  { title: "Build", entries: [
-    { to: "/models", label: "Models" }, { to: "/keys", label: "Keys", scope: "read:llm-keys" },
-    { to: "/connections", label: "Connected apps", scope: "read:connections" },
-  ] },
-  { title: "Organisation", entries: [
-    { to: "/credits", label: "Credits", scope: "read:credits" }, { to: "/members", label: "Members" }, { to: "/account", label: "Your account" },
-  ] },
-];
-
-const covers = (held: readonly string[], scope: string | undefined): boolean =>
-  scope === undefined || held.includes(scope) || held.includes(scope.replace(/^read:/, "write:"));
-
 function Navigation({ open }: { open: boolean }) {
-  const { data: session } = useSession();
-  const held = session?.scopes ?? [];
+  const shown = useVisibleGroups();
   return (
     <aside className={style.side} data-open={open}>
       <Link to="/" className={style.brand}>
@@ -41,10 +27,10 @@ function Navigation({ open }: { open: boolean }) {
         Switchyard
       </Link>
       <nav aria-label="Pages">
-        {groups.map(({ title, entries }) => (
+        {shown.map(({ title, entries }) => (
           <div key={title ?? "top"}>
             {title === undefined ? null : <div className={style.group}>{title}</div>}
-            {entries.filter(({ scope }) => covers(held, scope)).map(({ to, label }) => (
+            {entries.map(({ to, label }) => (
               <Link key={to} to={to} className={style.link} activeOptions={{ exact: to === "/" }}>{label}</Link>
             ))}
           </div>
@@ -77,6 +63,24 @@ function ThemeSwitch() {
   return <Button look="plain" onClick={turn} title="Change the theme">{`Theme: ${theme}`}</Button>;
 }
 
+/** The palette and the list of keys, with what opens them. */
+function Overlays() {
+  const [shown, setShown] = useState<"palette" | "help">();
+  const groupsShown = useVisibleGroups();
+  const entries = useMemo(() => groupsShown.flatMap(({ entries: each }) => each), [groupsShown]);
+  const onPalette = useCallback(() => setShown("palette"), []);
+  const onHelp = useCallback(() => setShown("help"), []);
+  const close = useCallback(() => setShown(undefined), []);
+  useShortcuts(entries, { onPalette, onHelp });
+  return (
+    <>
+      <Button look="plain" onClick={onPalette} aria-keyshortcuts="Control+K">Search</Button>
+      {shown === "palette" ? <Suspense fallback={null}><Palette entries={entries} open onClose={close} /></Suspense> : null}
+      <ShortcutHelp entries={entries} open={shown === "help"} onClose={close} />
+    </>
+  );
+}
+
 /** The frame of every page: navigation, workspace, theme and who is signed in. */
 export function Shell() {
   const [open, setOpen] = useState(false);
@@ -92,6 +96,7 @@ export function Shell() {
           <Button look="plain" className={style.menuButton} aria-expanded={open} onClick={() => setOpen(!open)}>Menu</Button>
           <WorkspaceSwitch />
           <span className={style.spacer} />
+          <Overlays />
           <ThemeSwitch />
           <span className={style.person}>{session?.user.email}</span>
           <a href="/sign-out">Sign out</a>

@@ -1,3 +1,5 @@
+import { tabWorkspace } from "./workspace.ts";
+
 /** A refusal of the API: what went wrong in its words, and the trace id to report it with. */
 export class ApiError extends Error {
   readonly status: number;
@@ -32,6 +34,12 @@ const base = "/api/v1";
 /** Leads to signing in, and back to the same place. */
 const signInAgain = (): void => location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 
+/** Names the workspace of this tab, since another tab of the session may have entered another one. */
+function workspaceHeader(): Record<string, string> {
+  const id = tabWorkspace();
+  return id === undefined ? {} : { "x-service-workspace": id };
+}
+
 /** What is asked of the API beside its path. */
 export interface RequestOptions {
   method?: string;
@@ -47,7 +55,7 @@ export async function send(path: string, { method = "GET", body, signal, key }: 
     method,
     credentials: key === undefined ? "same-origin" : "omit",
     headers: {
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(key === undefined ? workspaceHeader() : { authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(signal === undefined ? {} : { signal }),

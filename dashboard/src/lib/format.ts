@@ -48,12 +48,9 @@ export function change(now: number, before: number): string {
   return `${percent > 0 ? "+" : ""}${percent} % against the period before`;
 }
 
-const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-
-/** A moment in the browser's time zone; `utc` says it for the tooltip. */
-export const localTime = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : "–");
-export const utc = (iso: string | null | undefined): string => (iso ? `${new Date(iso).toISOString().slice(0, 19).replace("T", " ")} UTC` : "");
 
 /** A UTC day, short. */
 export const shortDay = (iso: string): string => day.format(new Date(iso));
+
+export { localTime, utc } from "./time.ts";

@@ -1,9 +1,14 @@
 import type { Kysely } from "kysely";
+import { brand } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import { isRole, scopesOf, type Role } from "./role.ts";
 import { tokenOfCookie } from "./session-cookie.ts";
 import type { SessionCaller } from "./session-caller.ts";
+
+/** The header by which a request of a session names its workspace: each tab of a browser stays in its own. */
+export const workspaceHeader = `${brand.headerPrefix}-Workspace`;
 
 /** What reading sessions needs; workspaces are in memory. */
 export interface SessionReaderOptions {
@@ -24,13 +29,19 @@ export class SessionReader {
     this.options = options;
   }
 
-  /** The caller, or undefined where the cookie is not ours or its session has ended. */
-  async find(cookie: string, nowMs: number): Promise<SessionCaller | undefined> {
+  /**
+   * The caller, or undefined where the cookie is not ours or its session has ended. A request may name the workspace that it is
+   * about, whichever the session is active in; throws `forbidden` where the user may not enter that one.
+   */
+  async find(cookie: string, nowMs: number, namedWorkspaceId?: string): Promise<SessionCaller | undefined> {
     const token = tokenOfCookie(cookie, this.options.secret);
-    const row = token === undefined ? undefined : await this.rowOf(token);
+    const row = token === undefined ? undefined : await this.rowOf(token, namedWorkspaceId);
     if (row === undefined || Date.parse(row.expires_at) <= nowMs) return undefined;
     const place = this.placeOf(row);
     if (place === undefined) return undefined;
+    if (namedWorkspaceId !== undefined && place.workspace.id !== namedWorkspaceId) {
+      throw new GatewayError("forbidden", `You may not enter the workspace that ${workspaceHeader} names. GET /workspaces lists yours.`);
+    }
     return {
       kind: "session",
       session: { id: row.id, expiresAtMs: Date.parse(row.expires_at) },
@@ -42,11 +53,12 @@ export class SessionReader {
     };
   }
 
-  private rowOf(token: string) {
+  private rowOf(token: string, namedWorkspaceId: string | undefined) {
     return this.options.database.selectFrom("user_sessions as session")
       .innerJoin("users as user", "user.id", "session.user_id")
       .leftJoin("workspaces as own", "own.owner_user_id", "user.id")
-      .leftJoin("workspaces as active", "active.id", "session.workspace_id")
+      .leftJoin("workspaces as active", (join) => (namedWorkspaceId === undefined
+        ? join.onRef("active.id", "=", "session.workspace_id") : join.on("active.id", "=", namedWorkspaceId)))
       .leftJoin("organization_members as member", (join) =>
         join.onRef("member.organization_id", "=", "active.organization_id").onRef("member.user_id", "=", "user.id"))
       .select([

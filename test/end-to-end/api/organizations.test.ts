@@ -48,6 +48,23 @@ describe.each(engines)("organisations on %s", (_, freshUrl) => {
     expect(await statusOf(outsider.api("PATCH", `/workspaces/${organization.workspaceId}`, { name: "Mine" }))).toBe(404);
   });
 
+  test("a request of a session may name another workspace of its person, and no other one", async () => {
+    const { owner } = peopled;
+    const [here, there] = [await found(owner, "Here"), await found(owner, "There")];
+    await enter(owner, here);
+    const named = async (browser: Browser, id: string): Promise<[number, unknown]> => {
+      browser.headers = { "x-service-workspace": id };
+      const answer = await browser.api("GET", "/session");
+      browser.headers = {};
+      return [answer.status, at(await answer.json(), "workspace.id")];
+    };
+    expect(await named(owner, there.workspaceId)).toEqual([200, there.workspaceId]);
+    expect(at(await owner.json("GET", "/session"), "workspace.id")).toBe(here.workspaceId);
+    const member = await peopled.invited(here.id, { email: "one-of-two@example.com", role: "member" });
+    expect(await named(member, here.workspaceId)).toEqual([200, here.workspaceId]);
+    for (const id of [there.workspaceId, "ws_none", ""]) expect([id, await named(member, id)]).toEqual([id, [403, undefined]]);
+  });
+
   test("own the keys that are made in them; personal keys are their maker's alone", async () => {
     const { owner } = peopled;
     const organization = await found(owner, "Keys");

@@ -25,7 +25,7 @@ export function ActivityPage() {
       <PageHead title="Activity"><Button look="plain" onClick={() => void query.refetch()}>Refresh</Button></PageHead>
       <Card>
         <Actions>
-          <Input aria-label="Model" placeholder="Model id" defaultValue={model} onBlur={(event) => filter({ model: event.target.value || undefined })}
+          <Input type="search" aria-label="Model" placeholder="Model id" defaultValue={model} onBlur={(event) => filter({ model: event.target.value || undefined })}
             onKeyDown={(event) => { if (event.key === "Enter") filter({ model: event.currentTarget.value || undefined }); }} />
           <Select label="Status" value={status ?? ""} options={statuses} onChange={(value) => filter({ status: value || undefined })} />
           <Select label="Range" value={days ?? ""} options={ranges} onChange={(value) => filter({ days: value || undefined })} />

@@ -1,0 +1,42 @@
+/** A screen as the navigation, the palette and the keyboard know it. */
+export interface Entry {
+  to: string;
+  label: string;
+  /** The scope without which the session sees nothing there. */
+  scope?: string;
+  operator?: true;
+  /** Leads there after `g`. */
+  key?: string;
+}
+
+/** Every screen, in the order of the navigation. */
+export const groups: readonly { title?: string; entries: readonly Entry[] }[] = [
+  { entries: [{ to: "/", label: "Overview", key: "o" }, { to: "/playground", label: "Playground", scope: "inference", key: "p" }] },
+  { title: "Observe", entries: [
+    { to: "/activity", label: "Activity", scope: "read:analytics", key: "a" },
+    { to: "/usage", label: "Usage", scope: "read:analytics", key: "u" },
+  ] },
+  { title: "Build", entries: [
+    { to: "/models", label: "Models", key: "m" }, { to: "/keys", label: "Keys", scope: "read:llm-keys", key: "k" },
+    { to: "/connections", label: "Connected apps", scope: "read:connections" },
+  ] },
+  { title: "Organisation", entries: [
+    { to: "/credits", label: "Credits", scope: "read:credits", key: "c" }, { to: "/members", label: "Members" },
+    { to: "/account", label: "Your account" },
+  ] },
+];
+
+/** What the session is, as far as it decides what is shown. */
+export interface Sight {
+  scopes: readonly string[];
+  operator: boolean;
+}
+
+const covers = (held: readonly string[], scope: string | undefined): boolean =>
+  scope === undefined || held.includes(scope) || held.includes(scope.replace(/^read:/, "write:"));
+
+/** The screens that somebody may see; the others are absent, not greyed out. */
+export const visibleGroups = ({ scopes, operator }: Sight): typeof groups =>
+  groups.map(({ entries, ...group }) => ({
+    ...group, entries: entries.filter((entry) => (entry.operator === undefined || operator) && covers(scopes, entry.scope)),
+  })).filter(({ entries }) => entries.length > 0);

@@ -1,0 +1,62 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { Modal } from "../ui/overlay.tsx";
+import { Facts } from "../ui/parts.tsx";
+import type { Entry } from "./navigation.ts";
+
+/** What a key does beside leading to a screen. */
+interface Actions {
+  onPalette(): void;
+  onHelp(): void;
+}
+
+const chordMs = 1_500;
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** The first field that narrows the list of a screen; screens mark it with `type="search"`. */
+const filterField = (): HTMLElement | null => document.querySelector("main input[type=search]");
+
+/** Keys that work on every screen: the palette, the filter, the list of keys, and `g` with a screen's letter. */
+export function useShortcuts(entries: readonly Entry[], { onPalette, onHelp }: Actions): void {
+  const navigate = useNavigate();
+  const goPressedMs = useRef(0);
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        return onPalette();
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector('[role="dialog"]') !== null) return;
+      const isChord = Date.now() - goPressedMs.current < chordMs;
+      goPressedMs.current = 0;
+      const entry = isChord ? entries.find(({ key }) => key === event.key) : undefined;
+      if (entry !== undefined) return void navigate({ to: entry.to });
+      if (event.key === "g") goPressedMs.current = Date.now();
+      if (event.key === "?") onHelp();
+      if (event.key !== "/") return;
+      const field = filterField();
+      if (field === null) return;
+      event.preventDefault();
+      field.focus();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [entries, navigate, onPalette, onHelp]);
+}
+
+const keys = (text: string) => <kbd key={text}>{text}</kbd>;
+
+/** The list of keys. */
+export function ShortcutHelp({ entries, open, onClose }: { entries: readonly Entry[]; open: boolean; onClose: () => void }) {
+  return (
+    <Modal title="Keyboard" open={open} onClose={onClose}>
+      <Facts rows={[
+        ["Search everything", keys("Ctrl K")], ["Filter the list", keys("/")], ["Next, previous request", keys("J, K")],
+        ["Send in the playground", keys("Ctrl Enter")], ["Close", keys("Esc")], ["This list", keys("?")],
+        ...entries.filter(({ key }) => key !== undefined).map(({ label, key }) => [label, keys(`g ${key}`)] as const),
+      ]} />
+    </Modal>
+  );
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { listAt, textAt } from "../api/at.ts";
+import { emailOf, passwordOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { expectSound, focusedName, settled, tabTo } from "./screen.ts";
+
+describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  test("the palette finds screens, keys, models and requests by the keyboard alone", async () => {
+    const screen = await scene.open("developer", "");
+    const { page } = screen;
+    const choose = async (text: string, url: RegExp): Promise<void> => {
+      await page.keyboard.press("Control+k");
+      const field = page.getByRole("combobox", { name: "Search" });
+      await field.waitFor();
+      await page.keyboard.type(text);
+      await page.getByRole("option").first().waitFor();
+      await page.keyboard.press("Enter");
+      await page.waitForURL(url);
+      await settled(page);
+    };
+    await choose("usag", /\/dashboard\/usage$/);
+    await choose("acme/larg", /\/dashboard\/(?:models\/acme\/large|activity\?id=)/);
+    await choose("Night wat", /\/dashboard\/activity\?key_id=/);
+    const [newest] = listAt(await scene.ask("developer", "GET", "/analytics/generations?limit=1"), "data");
+    const id = textAt(newest, "id");
+    await choose(id, new RegExp(`/dashboard/activity\\?id=${id}`));
+    expect(await page.getByRole("dialog", { name: "Request" }).isVisible()).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).waitFor();
+    await expectSound(screen);
+    await screen.close();
+  });
+
+  test("g and a letter lead to a screen, / to the filter, ? shows the keys; fields take letters as text", async () => {
+    const { page, close } = await scene.open("developer", "");
+    await page.keyboard.press("g");
+    await page.keyboard.press("a");
+    await page.waitForURL(/\/dashboard\/activity$/);
+    await settled(page);
+    await page.keyboard.press("/");
+    expect(await focusedName(page)).toBe("Model");
+    await page.keyboard.type("g/?");
+    expect(await page.getByLabel("Model").inputValue()).toBe("g/?");
+    await page.locator("body").click({ position: { x: 2, y: 2 } });
+    await page.keyboard.press("?");
+    expect(await page.getByRole("dialog", { name: "Keyboard" }).getByText("g a", { exact: true }).isVisible()).toBe(true);
+    await close();
+  });
+
+  test("the content is one key press away, and the navigation is in the order of the screen", async () => {
+    const { page, close } = await scene.open("developer", "");
+    await page.keyboard.press("Tab");
+    expect(await focusedName(page)).toBe("Skip to the content");
+    await tabTo(page, "Usage");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/dashboard\/usage$/);
+    await close();
+  });
+
+  test("a session that ends in the middle leads to signing in, and back to the same place with its filters", async () => {
+    const { page, context, close } = await scene.open("developer", "/activity?status=failed");
+    await context.clearCookies();
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.waitForURL(/\/sign-in\?return_to=/);
+    await page.getByLabel("E-mail address").fill(emailOf("developer"));
+    await page.getByLabel("Password", { exact: true }).fill(passwordOf("developer"));
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    await page.waitForURL(`${scene.origin}/dashboard/activity?status=failed`);
+    await settled(page);
+    await close();
+  });
+
+  test("signing in from nowhere leads to the overview", async () => {
+    const { page, close } = await scene.openSignedOut("/sign-in");
+    await page.getByLabel("E-mail address").fill(emailOf("developer"));
+    await page.getByLabel("Password", { exact: true }).fill(passwordOf("developer"));
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    await page.waitForURL(`${scene.origin}/dashboard`);
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    await close();
+  });
+
+  test("two tabs of one session stay in two workspaces, and see nothing of each other's", async () => {
+    const first = await scene.open("developer", "/keys");
+    await first.page.getByText("Night watch", { exact: true }).first().waitFor();
+    const page = await first.context.newPage();
+    await page.goto(`${scene.origin}/dashboard/keys`);
+    await settled(page);
+    const switching = page.getByLabel("Workspace", { exact: true });
+    const own = await switching.locator("option").filter({ hasNotText: "Acme & Sons" }).first().getAttribute("value");
+    await switching.selectOption(own);
+    await page.getByText("No key yet.").waitFor();
+    // The other tab stays, although the session has gone on: also when it loads everything again.
+    await first.page.reload();
+    await first.page.getByText("Night watch", { exact: true }).first().waitFor();
+    expect(await first.page.getByLabel("Workspace", { exact: true }).inputValue()).toBe(scene.workspaceId);
+    await page.reload();
+    await page.getByText("No key yet.").waitFor();
+    await scene.ask("developer", "PATCH", "/session", { workspace_id: scene.workspaceId });
+    await first.close();
+  });
+
+  test("moments are in the zone of the browser, with UTC for those who point at them", async () => {
+    const { page, close } = await scene.open("developer", "/activity", "light", { timezoneId: "Asia/Tokyo", locale: "en-GB" });
+    const time = page.getByRole("table").locator("time").first();
+    const utc = new Date(await time.getAttribute("datetime") ?? "");
+    expect(await time.getAttribute("title")).toBe(`${utc.toISOString().slice(0, 19).replace("T", " ")} UTC`);
+    expect(await time.innerText()).toContain(utc.toLocaleTimeString("en-GB", { timeZone: "Asia/Tokyo" }));
+    await close();
+  });
+});
