@@ -8,6 +8,22 @@ import { dayMs } from "../../platform/lib/clock.ts";
 import { usdSixDecimals } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 
+const usd = z.number();
+
+/** The credits record; `data` is that of OpenRouter's clients. */
+const creditsSchema = z.object({
+  balance: usd.describe("What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402."),
+  monthly_balance: usd.describe("Credits of the plan, of referrals and of grants that lapse with their month; spent first."),
+  topup_balance: usd.describe("Credits that were bought or granted to stay; spent last, they never lapse."),
+  used: usd.describe("Everything that was ever charged."),
+  today_cost: usd.describe("Charged since the day began, in UTC."),
+  currency: z.literal("usd"),
+  data: z.object({
+    total_credits: usd.describe("Everything that was given and has not lapsed: balance and used."),
+    total_usage: usd.describe("The same as used."),
+  }).describe("The balance in OpenRouter's form."),
+}).meta({ id: "Credits" });
+
 const balanceHeader = brandHeader("Credits-Balance");
 
 /** The workspace's credits. */
@@ -19,10 +35,7 @@ export const credits = defineEndpoint<Dependencies>({
   counting: "at-door",
   summary: "Show the balance of the workspace.",
   tag: "Account",
-  response: z.object({
-    balance: z.number(), monthly_balance: z.number(), topup_balance: z.number(), used: z.number(), today_cost: z.number(),
-    currency: z.literal("usd"),
-  }),
+  response: creditsSchema,
   encodeError: encodeContractError,
   async handle(context, { ledger, clock }) {
     const { workspace } = context.caller as LlmKeyCaller | AccountCaller;
@@ -30,13 +43,15 @@ export const credits = defineEndpoint<Dependencies>({
     const account = ledger.book.workspace(workspace.id);
     const today = Math.floor(clock.nowMs() / dayMs);
     const balance = usdSixDecimals(balanceOf(account));
+    const used = usdSixDecimals(account.usedNano);
     return context.json({
       balance,
       monthly_balance: usdSixDecimals(account.monthlyNano),
       topup_balance: usdSixDecimals(account.topupNano),
-      used: usdSixDecimals(account.usedNano),
+      used,
       today_cost: usdSixDecimals(account.day === today ? account.dayNano : 0n),
       currency: "usd",
+      data: { total_credits: usdSixDecimals(balanceOf(account) + account.usedNano), total_usage: used },
     }, { headers: { [balanceHeader]: String(balance), "cache-control": "no-store" } });
   },
 });

@@ -1,10 +1,14 @@
 import { z } from "zod";
 import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
+import { limitWindowHours, type LimitReset, type LlmKey } from "../../account/keys/llm-key.ts";
+import type { KeyAccount } from "../../account/ledger/account-book.ts";
+import type { RollingSpend } from "../../account/ledger/rolling-spend.ts";
 import { narrowedTier } from "../../account/limits/rate-limiter.ts";
+import type { Workspace } from "../../account/workspaces/workspace.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
+import { dayMs, isoOrNull } from "../../platform/lib/clock.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { limitRemaining } from "./llm-key-object.ts";
@@ -54,6 +58,95 @@ async function newestActiveKey({ llmKeys, clock }: Dependencies, workspaceId: st
   return active;
 }
 
+const minutesADay = 24 * 60;
+
+const usd = z.number();
+const usage = {
+  usage: usd.describe("USD of credits that the key has spent in all."),
+  usage_daily: usd.describe("USD of credits within the last 24 hours."),
+  usage_weekly: usd.describe("USD of credits within the last 7 days."),
+  usage_monthly: usd.describe("USD of credits within the last 30 days."),
+  byok_usage: usd.describe("List price in USD of what the key asked through the workspace's own provider keys, in all."),
+  byok_usage_daily: usd.describe("The same within the last 24 hours."),
+  byok_usage_weekly: usd.describe("The same within the last 7 days."),
+  byok_usage_monthly: usd.describe("The same within the last 30 days."),
+};
+
+const currentKeySchema = z.object({
+  label: z.string().describe("Masked form of the secret."),
+  limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
+  limit_remaining: usd.nullable().describe("What is left of it within its window."),
+  limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable().describe("Window of the limit; null means 30 days."),
+  include_byok_in_limit: z.boolean().describe("Whether what own provider keys pay counts toward the limit."),
+  ...usage,
+  is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
+  is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
+  is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
+  creator_user_id: z.string().describe("Who made the key."),
+  workspace_id: z.string().describe("The workspace that the key spends from."),
+  organization_id: z.string().nullable().describe("The organisation of that workspace; null for a person's own."),
+  expires_at: z.string().nullable().describe("When the key ends, ISO 8601; null where it does not."),
+  allowed_data_regions: z.array(z.literal("global")).describe("Regions that the key may use: there is one, global."),
+  free_model_daily_requests: z.object({
+    limit: z.int().describe("Requests to free models that the rate limit lets through in a day; there is no daily quota beside it."),
+    used: z.int().describe("Requests to free models by the workspace since the day began, UTC."),
+    remaining: z.int().describe("limit less used."),
+  }).describe("Requests to models that end with :free."),
+  rate_limit: z.object({
+    requests: z.int().describe("Requests that the window admits."), interval: z.string().describe("Length of the window."),
+    note: z.string().describe("What the numbers mean."),
+  }).describe("How often the key may be used."),
+}).meta({ id: "CurrentKey" });
+
+const currentRateNote = "Requests of this key in any 60 seconds, to paid models.";
+
+/** Spend by OpenRouter's names, over windows that roll. */
+function spendOf(account: KeyAccount, nowMs: number): Record<keyof typeof usage, number> {
+  const within = (spend: RollingSpend | undefined, window: LimitReset): number =>
+    usdFromNano(spend?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
+  const { spend, byok } = account;
+  return {
+    usage: usdFromNano(spend.total), usage_daily: within(spend, "daily"), usage_weekly: within(spend, "weekly"),
+    usage_monthly: within(spend, "monthly"), byok_usage: usdFromNano(byok?.total ?? 0n), byok_usage_daily: within(byok, "daily"),
+    byok_usage_weekly: within(byok, "weekly"), byok_usage_monthly: within(byok, "monthly"),
+  };
+}
+
+/** Requests to free models since the UTC day began, beside what the rate limit lets through in a day. */
+async function freeRequestsToday({ insights, clock, counters }: Dependencies, { id, plan }: Workspace) {
+  const fromMs = Math.floor(clock.nowMs() / dayMs) * dayMs;
+  const lines = await insights.usage.sums({ workspaceId: id, fromMs, toMs: fromMs + dayMs, interval: "day", groupBy: ["model"] });
+  const used = (lines ?? []).reduce((sum, { model, requests }) => sum + (model?.endsWith(":free") ? requests : 0), 0);
+  const limit = counters.tiers.tierFor(plan, "free-model").perMinute * minutesADay;
+  return { limit, used, remaining: Math.max(0, limit - used) };
+}
+
+async function currentKeyObject(
+  deps: Dependencies, { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
+): Promise<z.infer<typeof currentKeySchema>> {
+  await deps.ledger.refresh(workspace.id);
+  const account = deps.ledger.book.key(key.id);
+  const nowMs = deps.clock.nowMs();
+  return {
+    label: key.label,
+    limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
+    limit_remaining: limitRemaining(key, { account, nowMs }),
+    limit_reset: key.limitReset,
+    include_byok_in_limit: key.includeByokInLimit,
+    ...spendOf(account, nowMs),
+    is_free_tier: workspace.plan === "free",
+    is_management_key: false,
+    is_provisioning_key: false,
+    creator_user_id: key.creatorUserId,
+    workspace_id: workspace.id,
+    organization_id: workspace.organizationId ?? null,
+    expires_at: isoOrNull(key.expiresAtMs),
+    allowed_data_regions: ["global"],
+    free_model_daily_requests: await freeRequestsToday(deps, workspace),
+    rate_limit: { requests: effectiveRateLimit(deps, { key, workspace }), interval: "60s", note: currentRateNote },
+  };
+}
+
 /** The current key in OpenRouter's form: the calling LLM key, or the workspace's newest active one. */
 export const currentKey = defineEndpoint<Dependencies>({
   method: "GET",
@@ -63,27 +156,11 @@ export const currentKey = defineEndpoint<Dependencies>({
   counting: "at-door",
   summary: "Describe the current key in OpenRouter's form.",
   tag: "Account",
-  response: z.object({
-    data: z.object({
-      label: z.string(), limit: z.number().nullable(), limit_remaining: z.number().nullable(), usage: z.number(),
-      is_free_tier: z.boolean(), rate_limit: z.object({ requests: z.number(), interval: z.string() }),
-    }),
-  }),
+  response: z.object({ data: currentKeySchema }),
   encodeError: encodeContractError,
   async handle(context, deps) {
     const caller = context.caller as LlmKeyCaller | AccountCaller;
     const key = caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
-    await deps.ledger.refresh(caller.workspace.id);
-    const account = deps.ledger.book.key(key.id);
-    return context.json({
-      data: {
-        label: key.label,
-        limit: key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
-        limit_remaining: limitRemaining(key, { account, nowMs: deps.clock.nowMs() }),
-        usage: usdFromNano(account.spend.total),
-        is_free_tier: caller.workspace.plan === "free",
-        rate_limit: { requests: effectiveRateLimit(deps, { key, workspace: caller.workspace }), interval: "60s" },
-      },
-    });
+    return context.json({ data: await currentKeyObject(deps, { key, workspace: caller.workspace }) });
   },
 });

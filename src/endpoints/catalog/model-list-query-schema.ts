@@ -16,4 +16,6 @@ export const modelListQuerySchema = z.object({
   presets: text("0 or false: without the presets array."),
   sort: z.enum(["added", "newest", "new", "created", "usage", "top", "top-usage", "popular", "name", "id"])
     .describe("added: the newest first. usage: by the requests of the last seven days. name: by id.").optional(),
+  limit: z.int().min(1).describe("Models that the answer has at most; all unless it is sent.").optional(),
+  offset: z.int().min(0).describe("Models that are passed over.").optional(),
 });

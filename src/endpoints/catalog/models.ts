@@ -20,7 +20,13 @@ export const listModels = defineEndpoint<Dependencies>({
   description: "What the caller can reach, and what is announced; filters narrow it. Clients that send `anthropic-version` get "
     + "Anthropic's list, with `limit`, `after_id` and `before_id`.",
   query: modelListQuerySchema,
-  response: z.object({ object: z.literal("list"), data: z.array(modelObjectSchema), presets: z.array(presetObjectSchema).optional() }),
+  response: z.object({
+    object: z.literal("list"), data: z.array(modelObjectSchema).describe("The models."),
+    presets: z.array(presetObjectSchema).optional().describe("Presets of the workspace; absent without a key, and with presets=0."),
+    total_count: z.int().describe("Models that pass the filters, on all pages."),
+    links: z.object({ next: z.string().nullable().describe("Path of the next page; null on the last one.") })
+      .describe("Where the list goes on, where `limit` was sent."),
+  }),
   async handle(context, deps) {
     const { inference, presets, routeHistory } = deps;
     const { caller, query } = context;
@@ -34,9 +40,17 @@ export const listModels = defineEndpoint<Dependencies>({
     });
     // Both SDKs ask at this path; each is answered in its own form.
     if (context.request.headers.has("anthropic-version")) return context.json(anthropicModelList(models, query));
-    const data = models.map((model) => modelObject(model, { reachable: (route) => inference.isServable(route, model) }));
-    if (caller.kind === "anonymous" || wanted.withoutPresets) return context.json({ object: "list", data });
-    return context.json({ object: "list", data, presets: presets.presetsOf(caller.workspace.id).map(presetObject) });
+    const { offset, limit = models.length } = wanted;
+    const data = models.slice(offset, offset + limit)
+      .map((model) => modelObject(model, { reachable: (route) => inference.isServable(route, model) }));
+    const isLast = offset + limit >= models.length;
+    const next = isLast ? null : `/api/v1/models?${new URLSearchParams({ ...Object.fromEntries(query), offset: String(offset + limit) })}`;
+    const hasPresets = caller.kind !== "anonymous" && !wanted.withoutPresets;
+    return context.json({
+      object: "list", data,
+      ...(hasPresets ? { presets: presets.presetsOf(caller.workspace.id).map(presetObject) } : {}),
+      total_count: models.length, links: { next },
+    });
   },
 });
 
@@ -45,10 +59,14 @@ export const countModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/count",
   summary: "Count the models that can be reached.",
-  response: z.object({ count: z.int() }),
-  handle: (context, deps) => context.json({
-    count: countListed(deps.inference.catalog(), isListedFor(deps, { kind: "anonymous", address: "" })),
+  response: z.object({
+    count: z.int().describe("Models that anybody can reach."),
+    data: z.object({ count: z.int().describe("The same number, where OpenRouter's clients look for it.") }).describe("The count again."),
   }),
+  handle(context, deps) {
+    const count = countListed(deps.inference.catalog(), isListedFor(deps, { kind: "anonymous", address: "" }));
+    return context.json({ count, data: { count } });
+  },
 });
 
 /** One model by its slug, as two path segments. */

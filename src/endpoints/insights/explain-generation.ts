@@ -6,7 +6,7 @@ import { usdFromNano } from "../../platform/lib/money.ts";
 import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chargeWords, sourcesObject, type ChargeSources } from "./charge-words.ts";
-import { chargeLines, generationObject } from "./generation-object.ts";
+import { chargeLines, generationObject, generationObjectSchema } from "./generation-object.ts";
 
 type Transfers = Awaited<ReturnType<Dependencies["ledgerStore"]["transfersOf"]>>;
 
@@ -35,7 +35,7 @@ export const explainGeneration = defineEndpoint<Dependencies>({
     lines: z.array(z.object({ part: z.string(), quantity: z.number(), usd_per_million: z.number(), amount_usd: z.number() })),
     sources: z.object({ monthly_usd: z.number(), topup_usd: z.number(), uncollected_usd: z.number() }),
     transfers: z.array(z.object({ id: z.string(), from: z.string(), amount_usd: z.number(), at: z.string() })),
-    generation: z.looseObject({ id: z.string() }),
+    generation: generationObjectSchema,
   }),
   encodeError: encodeContractError,
   async handle(context, { generations, ledgerStore }) {

@@ -8,7 +8,7 @@ import { brand } from "../../platform/lib/brand.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { generationObject } from "./generation-object.ts";
+import { generationObject, generationObjectSchema } from "./generation-object.ts";
 
 async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Answer> {
   if (id === "") throw new GatewayError("bad_request", "id: is required. Send the id of a response or its trace id.", { param: "id" });
@@ -39,7 +39,7 @@ const shared = {
   access: { llmKey: true as const },
   counting: "at-door" as const,
   tag: "Insights",
-  response: z.object({ data: z.looseObject({ id: z.string(), total_cost: z.number(), output_cap: z.int().nullable() }) }),
+  response: z.object({ data: generationObjectSchema }),
   encodeError: encodeContractError,
 };
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { CatalogModel } from "./model.ts";
+import { present } from "./present.ts";
 
 export type ModelSort = "added" | "usage" | "name";
 
@@ -19,6 +20,10 @@ export interface ModelListQuery {
   ignoresPrivacy: boolean;
   /** The caller wants no presets beside the models. */
   withoutPresets: boolean;
+  /** Models that are passed over, as OpenRouter's clients page. */
+  offset: number;
+  /** Models that the answer has at most; absent means all. */
+  limit?: number;
 }
 
 const sortNames: Readonly<Record<string, ModelSort>> = {
@@ -40,6 +45,8 @@ export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery
     capabilities: capabilitiesOf(parameters),
     ignoresPrivacy: isOff(parameters, "privacy"),
     withoutPresets: isOff(parameters, "presets"),
+    offset: countOf(parameters, "offset", 0) ?? 0,
+    ...present({ limit: countOf(parameters, "limit", 1) }),
     ...(provider !== undefined && { provider }),
     ...(category !== undefined && { category }),
     ...(minContext !== undefined && { minContext }),
@@ -73,6 +80,14 @@ function minContextOf(written: string | undefined): number | undefined {
   if (parsed.success) return parsed.data;
   const message = "min_context must be a number of tokens, such as 128000.";
   throw new GatewayError("bad_request", message, { param: "min_context" });
+}
+
+function countOf(parameters: URLSearchParams, name: string, minimum: number): number | undefined {
+  const written = text(parameters, name);
+  if (written === undefined) return undefined;
+  const parsed = z.coerce.number().int().min(minimum).safeParse(written);
+  if (parsed.success) return parsed.data;
+  throw new GatewayError("bad_request", `${name} must be a whole number of at least ${minimum}.`, { param: name });
 }
 
 const isCategory = (written: string): written is CatalogModel["category"] =>

@@ -56,6 +56,8 @@ test("a model has the contract's shape", () => {
     id: "acme/large",
     object: "model",
     display_name: "Large",
+    name: "Large",
+    canonical_slug: "acme/large",
     provider: "acme",
     owned_by: "acme",
     providers: ["one", "two"],
@@ -64,9 +66,13 @@ test("a model has the contract's shape", () => {
     pricing: { prompt: "0.000003", completion: "0.000015", input_per_1m: 3, output_per_1m: 15 },
     capabilities: ["chat"],
     links: { details: "/api/v1/models/acme/large", metrics: "/api/v1/models/acme/large/metrics" },
-    reasoning,
+    reasoning: { ...reasoning, supported_efforts: ["low", "high"], default_effort: "low", mandatory: true },
     supported_parameters: ["tools"],
-    top_provider: { max_completion_tokens: 500 },
+    architecture: { modality: "text->text", input_modalities: ["text"], output_modalities: ["text"], instruct_type: null },
+    default_parameters: null,
+    per_request_limits: null,
+    supported_voices: null,
+    top_provider: { context_length: 1000, max_completion_tokens: 500, is_moderated: false },
     created: 1_700_000_000,
     per_upstream: [
       {
@@ -103,10 +109,28 @@ test("what is announced has its marker and its announced price, though nobody se
 
 test("what is not declared is not there", () => {
   const object = modelObject(model([route("one")], { addedAtMs: 0 }), everything);
-  expect(object).not.toContainAnyKeys(["reasoning", "supported_parameters", "description", "coming_soon"]);
+  expect(object).not.toContainAnyKeys(["reasoning", "description", "coming_soon"]);
+  // OpenRouter's typed client refuses a model without it.
+  expect(object.supported_parameters).toEqual([]);
   // OpenAI's typed clients refuse a model without it.
   expect(object.created).toBe(0);
-  expect(object.top_provider).toEqual({ max_completion_tokens: null });
+  expect(object.top_provider.max_completion_tokens).toBeNull();
+});
+
+test("an architecture says what a model takes and gives, by its capabilities and its surface", () => {
+  const modality = (more: Partial<CatalogModel>) => modelObject(model([route("one")], more), everything).architecture.modality;
+  expect(modality({ capabilities: ["chat", "vision", "document-input", "audio-input"] })).toBe("text+image+file+audio->text");
+  expect(modality({ surface: "embeddings", capabilities: ["embeddings"] })).toBe("text->embeddings");
+  expect(modality({ surface: "moderations", capabilities: [] })).toBe("text->text");
+});
+
+test.each([
+  ["a level turns it off", ["none", "low"], "openai-chat", false],
+  ["thinking is asked for in Messages", ["low", "high"], "anthropic-messages", false],
+  ["nothing turns it off", ["low", "high"], "openai-chat", true],
+] as const)("reasoning where %s", (_, levels, dialect, mandatory) => {
+  const served = model([route("one", { dialect })], { reasoning: { levels } });
+  expect(modelObject(served, everything).reasoning).toEqual({ levels, supported_efforts: levels, default_effort: null, mandatory });
 });
 
 describe("pricing", () => {
@@ -154,6 +178,10 @@ describe("a provider entry", () => {
       name: "Acme",
       description: "d".repeat(200),
       logo: "/logos/acme.svg",
+      slug: "acme",
+      privacy_policy_url: null,
+      terms_of_service_url: null,
+      status_page_url: null,
       website: "https://acme.example",
       model_count: 3,
       endpoints: ["chat"],

@@ -4,11 +4,32 @@ import {
 } from "./model-pricing.ts";
 import { present } from "./present.ts";
 
+/** What a model takes and gives, in OpenRouter's words. */
+export interface ModelArchitecture {
+  /** Such as `text+image->text`. */
+  modality: string;
+  input_modalities: string[];
+  output_modalities: string[];
+  /** Null: not known. */
+  instruct_type: null;
+}
+
+/** The effort levels of a model, with OpenRouter's names beside the contract's. */
+export interface ModelReasoning extends ReasoningLevels {
+  supported_efforts: readonly string[];
+  default_effort: string | null;
+  /** No declared level and no dialect that serves the model turns reasoning off. */
+  mandatory: boolean;
+}
+
 /** A model as `GET /models` shows it. */
 export interface ModelObject {
   id: string;
   object: "model";
   display_name: string;
+  /** The display name and the id again, where OpenRouter's clients look for them. */
+  name: string;
+  canonical_slug: string;
   provider: string;
   /** The same under OpenAI's name: typed clients refuse a list without it. */
   owned_by: string;
@@ -17,10 +38,16 @@ export interface ModelObject {
   context_length: number;
   pricing: ModelPricing;
   capabilities: readonly string[];
+  architecture: ModelArchitecture;
   links: { details: string; metrics: string };
-  reasoning?: ReasoningLevels;
-  supported_parameters?: readonly string[];
-  top_provider: { max_completion_tokens: number | null };
+  reasoning?: ModelReasoning;
+  /** Empty where none are declared, which is permissive. */
+  supported_parameters: readonly string[];
+  /** The gateway sets no defaults of its own, knows no limits of one request beside the lengths, and serves no voices. */
+  default_parameters: null;
+  per_request_limits: null;
+  supported_voices: null;
+  top_provider: { context_length: number; max_completion_tokens: number | null; is_moderated: false };
   /** Empty for routing presets: the routes are those of their members. */
   per_upstream: UpstreamObject[];
   /** Ids of the models that a routing preset chooses from, in the order in which it tries them. */
@@ -60,6 +87,8 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     id: model.id,
     object: "model" as const,
     display_name: model.displayName,
+    name: model.displayName,
+    canonical_slug: model.id,
     provider: model.owner,
     owned_by: model.owner,
     providers: [...new Set(model.routes.map(({ provider }) => provider.id))],
@@ -67,16 +96,49 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     context_length: model.contextLength,
     pricing: pricingOf(model, reached),
     capabilities: model.capabilities,
+    architecture: architectureOf(model),
     links: { details, metrics: `${details}/metrics` },
-    reasoning: model.reasoning,
-    supported_parameters: model.supportedParameters,
-    top_provider: { max_completion_tokens: strictestCap(reached.length > 0 ? reached : model.routes) },
+    reasoning: reasoningOf(model),
+    supported_parameters: model.supportedParameters ?? [],
+    default_parameters: null,
+    per_request_limits: null,
+    supported_voices: null,
+    top_provider: {
+      context_length: model.contextLength, max_completion_tokens: strictestCap(reached.length > 0 ? reached : model.routes),
+      is_moderated: false as const,
+    },
     per_upstream: router !== undefined ? [] : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
     members: router?.members.map(({ id }) => id),
     description: model.description,
     created: Math.floor(model.addedAtMs / 1000),
     coming_soon: model.comingSoon ? true as const : undefined,
   });
+}
+
+/** Kinds of input by the capability that says a model takes them. */
+const inputKinds = [["vision", "image"], ["document-input", "file"], ["audio-input", "audio"]] as const;
+
+/** What surfaces give that is no text. */
+const outputKinds: Partial<Record<CatalogModel["surface"], string>> = {
+  embeddings: "embeddings", rerank: "rerank", decisions: "decisions",
+};
+
+function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitecture {
+  const inputs = ["text", ...inputKinds.filter(([capability]) => capabilities.includes(capability)).map(([, kind]) => kind)];
+  const outputs = [outputKinds[surface] ?? "text"];
+  return {
+    modality: `${inputs.join("+")}->${outputs.join("+")}`, input_modalities: inputs, output_modalities: outputs, instruct_type: null,
+  };
+}
+
+function reasoningOf({ reasoning, routes }: CatalogModel): ModelReasoning | undefined {
+  if (reasoning === undefined) return undefined;
+  // In Messages a request without `thinking` asks for none, whatever levels there are.
+  const isOptIn = routes.some(({ dialect, provider }) => (dialect ?? provider.dialects.chat) === "anthropic-messages");
+  return {
+    ...reasoning, supported_efforts: reasoning.levels, default_effort: reasoning.default ?? null,
+    mandatory: !isOptIn && !reasoning.levels.includes("none"),
+  };
 }
 
 function pricingOf({ routes, router }: CatalogModel, reached: readonly UpstreamRoute[]): ModelPricing {

@@ -9,6 +9,12 @@ export interface ProviderEntry {
   name: string;
   description: string;
   logo: string;
+  /** The id again, where OpenRouter's clients look for it. */
+  slug: string;
+  /** Null: the catalog does not know the pages of vendors. */
+  privacy_policy_url: null;
+  terms_of_service_url: null;
+  status_page_url: null;
   website?: string;
   /** `active`: the platform's own credential serves everybody; `byok`: only callers with a key of their own are served. */
   status: "active" | "byok";
@@ -26,6 +32,10 @@ export const providerEntry = (provider: Provider, modelCount: number): ProviderE
   name: provider.name,
   description: (provider.description ?? `Models served by ${provider.name}.`).slice(0, descriptionLengthMax),
   logo: providerLogoPath(provider.id),
+  slug: provider.id,
+  privacy_policy_url: null,
+  terms_of_service_url: null,
+  status_page_url: null,
   website: provider.website,
   status: isPlatformServed(provider) ? "active" as const : "byok" as const,
   model_count: modelCount,

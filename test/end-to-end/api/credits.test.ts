@@ -15,6 +15,7 @@ test("the credits record, field by field, for an LLM key and for a management ke
       used: 0,
       today_cost: 0,
       currency: "usd",
+      data: { total_credits: 1.234568, total_usage: 0 },
     });
     expect(response.headers.get("x-service-credits-balance")).toBe("1.234568");
     expect(response.headers.get("cache-control")).toBe("no-store");

@@ -159,15 +159,27 @@ describe("what a key tells of itself", () => {
   });
 
   test("GET /key: OpenRouter's record and nothing else", async () => {
-    const key = await makeKey({ limit: 2 });
+    const key = await makeKey({ limit: 2, limit_reset: "weekly" });
+    const { creator_user_id: creator } = (await recordOf(key)) as { creator_user_id: string };
     expect(await (await gateway.get("/key", key.bearer)).json()).toEqual({
       data: {
         label: key.label,
         limit: 2,
         limit_remaining: 2,
-        usage: 0,
+        limit_reset: "weekly",
+        include_byok_in_limit: false,
+        usage: 0, usage_daily: 0, usage_weekly: 0, usage_monthly: 0,
+        byok_usage: 0, byok_usage_daily: 0, byok_usage_weekly: 0, byok_usage_monthly: 0,
         is_free_tier: false,
-        rate_limit: { requests: 2400, interval: "60s" },
+        is_management_key: false,
+        is_provisioning_key: false,
+        creator_user_id: creator,
+        workspace_id: expect.stringMatching(/^ws_/),
+        organization_id: null,
+        expires_at: null,
+        allowed_data_regions: ["global"],
+        free_model_daily_requests: { limit: 2400 * 24 * 60, used: expect.any(Number), remaining: expect.any(Number) },
+        rate_limit: { requests: 2400, interval: "60s", note: expect.any(String) },
       },
     });
   });

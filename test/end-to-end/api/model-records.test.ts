@@ -91,7 +91,7 @@ test("a model has the contract's record, field by field", async () => {
 test("what is not declared is left out, and a cap that nobody declares is null", async () => {
   const plain = await model("acme/plain");
   expect(at(plain, "reasoning")).toBeUndefined();
-  expect(at(plain, "supported_parameters")).toBeUndefined();
+  expect(at(plain, "supported_parameters")).toEqual([]);
   expect(at(plain, "pricing.billing")).toBeUndefined();
   expect(at(plain, "top_provider.max_completion_tokens")).toBeNull();
 });

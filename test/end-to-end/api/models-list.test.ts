@@ -166,11 +166,11 @@ describe("presets", () => {
     expect(at(await body("", { authorization: `Bearer ${testManagementKey}` }), "presets")).toEqual(
       [],
     );
-    expect(Object.keys(Object(await body("", anonymous)))).toEqual(["object", "data"]);
+    expect(Object.keys(Object(await body("", anonymous)))).toEqual(["object", "data", "total_count", "links"]);
   });
 
   test("are left out with presets=0", async () => {
-    for (const off of ["0", "false"]) expect(Object.keys(Object(await body(`?presets=${off}`)))).toEqual(["object", "data"]);
+    for (const off of ["0", "false"]) expect(Object.keys(Object(await body(`?presets=${off}`)))).not.toContain("presets");
   });
 });
 
@@ -210,12 +210,33 @@ test("a key's allow-list narrows what it sees, and all=1 shows the rest", async 
   expect(await ids("?all=1", narrow)).toContain("acme/zebra");
 });
 
+test("pages of a list follow each other, and say how many models there are in all", async () => {
+  const all = listAt(await body("", anonymous), "data").map((model) => textAt(model, "id"));
+  const paged: string[] = [];
+  let query = "?limit=2&sort=name";
+  for (let page = 0; page <= all.length / 2; page++) {
+    const seen = await body(query, anonymous);
+    expect(at(seen, "total_count")).toBe(all.length);
+    paged.push(...listAt(seen, "data").map((model) => textAt(model, "id")));
+    const next = at(seen, "links.next");
+    if (typeof next !== "string") break;
+    query = new URL(next, gateway.origin).search;
+  }
+  expect(paged).toEqual(all.toSorted());
+  expect(at(await body("", anonymous), "links.next")).toBeNull();
+  expect(listAt(await body(`?offset=${all.length}`, anonymous), "data")).toEqual([]);
+  for (const wrong of ["limit=0", "offset=-1", "limit=two"]) {
+    expect((await fetch(`${gateway.baseUrl}/models?${wrong}`)).status).toBe(400);
+  }
+});
+
 test("the count is that of the list", async () => {
   const count = listAt(await body("", anonymous), "data").length;
   expect(count).toBeGreaterThan(served.length);
   for (const headers of [anonymous, { authorization: `Bearer ${testManagementKey}` }])
     expect(await (await fetch(`${gateway.baseUrl}/models/count`, { headers })).json()).toEqual({
       count,
+      data: { count },
     });
 });
 

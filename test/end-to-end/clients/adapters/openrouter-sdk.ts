@@ -61,9 +61,20 @@ interface ChatResult {
   usage?: ChatUsage;
 }
 
+/** A record as the package read it: its own fields, checked by its own schemas. */
+type ReadRecord = Readonly<Record<string, unknown>>;
+
 /** The package's client, as far as the tests call it. */
 export interface OpenRouter {
   chat: { send(request: { chatRequest: ChatRequest }): Promise<ChatResult | AsyncIterable<ChatStreamChunk>> };
+  models: {
+    list(request?: { limit?: number }): Promise<AsyncIterable<{ result: { data: ReadRecord[]; totalCount: number } }>>;
+    count(): Promise<{ data: { count: number } }>;
+  };
+  credits: { getCredits(): Promise<{ data: ReadRecord }> };
+  generations: { getGeneration(request: { id: string }): Promise<{ data: ReadRecord }> };
+  providers: { list(): Promise<{ data: ReadRecord[] }> };
+  apiKeys: { getCurrentKeyMetadata(): Promise<{ data: ReadRecord }> };
 }
 
 interface Package {
