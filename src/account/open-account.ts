@@ -58,7 +58,7 @@ export interface AccountOptions {
   /** What comes with plans each month. */
   plans: PlanCredits;
   /** Where several gateways on this database see what each of them holds; absent where there is only this one. */
-  shared?: SharedState | undefined;
+  shared?: { state: SharedState; nodeId: string } | undefined;
   /** Where several gateways share the database, whether this one does what is done once. */
   isLeader?: (() => boolean) | undefined;
   /** Told when what processes share of the ledger could not be kept up; it is made good later. */
@@ -167,7 +167,8 @@ function openLedger(
 ): LedgerPort {
   const book = new AccountBook();
   if (shared === undefined) return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
-  return openSharedLedger({ ...parts, spentBy, shared, book, commits, clock, database: database.withTables(), onError });
+  const { state, nodeId } = shared;
+  return openSharedLedger({ ...parts, spentBy, shared: state, nodeId, book, commits, clock, database: database.withTables(), onError });
 }
 
 async function openPresets({ database, clock }: Pick<AccountOptions, "database" | "clock">) {

@@ -28,7 +28,7 @@ export async function buildAccount(
   const account = await storage.alone(() => openAccount({
     ...settings, clock, commits, database: database.withTables(),
     spentBy: (query, reading) => spend.spent(query, reading), ...accountLog(logger),
-    shared: hasSeveralGateways(settings) ? shared?.state : undefined, ...shareWork(shared, settings),
+    shared: hasSeveralGateways(settings) ? shared : undefined, ...shareWork(shared, settings),
   }));
   if (hasSeveralGateways(settings)) {
     shareChanges(shared, account, { database: database.withTables(), clock, logger });

@@ -12,7 +12,7 @@ import { hourMs, type Clock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** How often it is looked for jobs whose gateway died. */
-const takeUpEveryMs = 30_000;
+const takeUpEveryMs = 2_000;
 
 /** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
 function takeUpWhatIsLeft(

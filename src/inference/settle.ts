@@ -114,7 +114,8 @@ function post(
       posting.record = record;
       const adds = usageAdds(record);
       if (credential === undefined) return { inserts: [generationRow(record)], adds };
-      counted = deps.providerKeys.settle(generationId, credential, listedNano);
+      // Asked for again where the ledger charges another amount than it first meant to.
+      counted ??= deps.providerKeys.settle(generationId, credential, listedNano);
       return { inserts: [generationRow(record)], adds: [...adds, ...counted.adds] };
     },
   });

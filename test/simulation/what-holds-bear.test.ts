@@ -193,7 +193,7 @@ describe("nothing costs more than its balance, its limits and its budgets bear, 
           standing: [],
         }),
       };
-      const accounts = new SharedAccounts({ shared, readings, nowMs: () => clock.nowMs(), graceMs: 0 });
+      const accounts = new SharedAccounts({ shared, nodeId: "a", readings, nowMs: () => clock.nowMs(), graceMs: 0 });
       const ledger = new SharedLedger({
         accounts, blocking, book: new AccountBook(), commits: new MemoryCommits(), clock, readBook: async () => undefined,
         onError: (error) => { throw error; },

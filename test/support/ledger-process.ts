@@ -5,6 +5,7 @@ import { grantInsert, Grants } from "../../src/account/ledger/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/account/ledger/ledger-store.ts";
 import { AccountReadings, type ReadingTables } from "../../src/account/ledger/shared/account-readings.ts";
 import { ledgerScript } from "../../src/account/ledger/shared/ledger-script.ts";
+import { NodeLease } from "../../src/account/ledger/shared/node-lease.ts";
 import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
 import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../../src/account/ledger/transfer.ts";
@@ -37,10 +38,16 @@ const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
 
 const flushScript = { name: "switchyardTestFlush", lua: "redis.call('FLUSHDB')\nreturn {}" };
 
+let nodeCount = 0;
+
 /** A process of the shared ledger that can die in the middle of a commit: nobody hears of it any more. */
 export class LedgerProcess {
   readonly ledger: SharedLedger;
   readonly withdrawals: Withdrawals;
+  /** What the others see of its life; it beats when a test says so. */
+  readonly life: NodeLease;
+  /** The server of shared state does not answer it. */
+  isAway = false;
   private readonly grants: Grants;
   private readonly accounts: SharedAccounts;
   private readonly store: LedgerStore;
@@ -57,13 +64,18 @@ export class LedgerProcess {
       commit: (unit) => this.commit(unit), flush: () => storage.commits.flush(), pendingCount: 0,
       rejectedCount: 0, stalled: false, admits: () => true,
     };
+    const isAway = (): boolean => this.isAway;
     const shared = {
       get runId() {
-        return parts.shared.runId;
+        return isAway() ? undefined : parts.shared.runId;
       },
       run: (...call: Parameters<SharedState["run"]>) => (this.isDead ? new Promise<never>(() => undefined) : parts.shared.run(...call)),
     };
-    this.accounts = new SharedAccounts({ shared, readings: new AccountReadings(database), nowMs: () => clock.nowMs(), graceMs: 0 });
+    this.accounts = new SharedAccounts({
+      shared, nodeId: `node${nodeCount++}`, readings: new AccountReadings(database), nowMs: () => clock.nowMs(),
+      leaseClockMs: () => clock.nowMs(), graceMs: 0,
+    });
+    this.life = new NodeLease({ accounts: this.accounts, onLapse: () => this.ledger.renew(), onError: (error) => { throw error; } });
     this.store = new LedgerStore({ database: storage.database, commits });
     const book = new AccountBook();
     this.ledger = new SharedLedger({
@@ -109,6 +121,11 @@ export class LedgerProcess {
   /** Resolves once no charge of the workspace is under way. */
   async untilQuiet(): Promise<void> {
     while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0) await Bun.sleep(1);
+  }
+
+  /** Resolves once the server was told what became of everything. */
+  async untilTold(): Promise<void> {
+    while (this.ledger.untoldCount > 0) await Bun.sleep(1);
   }
 
   async evict(): Promise<void> {

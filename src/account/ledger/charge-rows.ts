@@ -3,8 +3,14 @@ import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { WorkspaceAccount } from "./account-book.ts";
 import { bucketAccount, keyByokAdd, keySpendAdd, operatorAccounts, transferRows } from "./transfer.ts";
 
+/** What each bucket pays of a charge. */
+export interface ChargeParts {
+  monthlyNano: bigint;
+  topupNano: bigint;
+}
+
 /** How much of a charge each bucket pays: monthly credits first, then top-ups. */
-export function splitOverBuckets(account: WorkspaceAccount, amountNano: bigint): { monthlyNano: bigint; topupNano: bigint } {
+export function splitOverBuckets(account: Pick<WorkspaceAccount, "monthlyNano">, amountNano: bigint): ChargeParts {
   const monthly = account.monthlyNano > 0n ? account.monthlyNano : 0n;
   const monthlyNano = amountNano < monthly ? amountNano : monthly;
   return { monthlyNano, topupNano: amountNano - monthlyNano };
@@ -21,7 +27,7 @@ interface ChargeFacts {
   chargeId: string;
   workspaceId: string;
   keyId: string;
-  parts: { monthlyNano: bigint; topupNano: bigint };
+  parts: ChargeParts;
   posted: { chargedNano: bigint; uncollectedNano: bigint };
   byokNano: bigint;
   nowMs: number;

@@ -4,7 +4,7 @@ import type { SharedScript, SharedState } from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
 /** How long a claim outlives its gateway. */
-export const claimMs = 15_000;
+export const claimMs = 6_000;
 
 /** Values: who claims, for how many milliseconds. */
 const takeScript: SharedScript = {

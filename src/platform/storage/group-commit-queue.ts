@@ -3,7 +3,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { CommitOptions, CommitQueue, CommitUnit } from "./commit-queue.ts";
 import { CommitGate } from "./commit-gate.ts";
 import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
-import { isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
+import { isOverdrawn, isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
 import type { StorageLogger } from "./storage.ts";
 import { withinTime } from "../lib/within-time.ts";
 
@@ -53,7 +53,6 @@ interface FlushWaiter {
 }
 
 const noOptions: CommitOptions = {};
-
 /** After everything that this turn of the event loop has read was worked off. */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -65,6 +64,7 @@ const probeHoldsMs = 1_000;
 const probeTimeoutMs = 2_000;
 
 type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
+
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An idle queue
  * writes at the end of the current turn of the event loop, or where others are under way, of the first turn that
@@ -246,7 +246,7 @@ export class GroupCommitQueue implements CommitQueue {
     const away = failures.find(({ error }) => error instanceof StorageUnavailableError);
     if (away !== undefined) return this.#gate.close(away.error.message);
     if (failures.length < batch.length) return this.#gate.open();
-    for (const { error } of failures) if (!isUniqueViolation(error)) this.#gate.refused(error.message);
+    for (const { error } of failures) if (!isUniqueViolation(error) && !isOverdrawn(error)) this.#gate.refused(error.message);
   }
 
   #mayTryAgain({ acceptedAtMs }: Entry): boolean {

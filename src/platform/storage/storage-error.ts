@@ -35,3 +35,6 @@ const uniqueViolationCodes = new Set([
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && "code" in error && uniqueViolationCodes.has(String(error.code));
 }
+
+/** Whether a write would have taken an account below zero (check_violation, raised by a trigger of `ledger_accounts` on Postgres). */
+export const isOverdrawn = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";

@@ -3,21 +3,24 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
 /**
  * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a workspace there are
  * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
- * (`held|key|keyHeld|parent|parentHeld|byok|day|tags`), `c:` what was charged and is not known to be committed
- * (`monthly|topup|key|parent|byok|hour|day|tags`), `l:` until when each of both is somebody's, and `v:` a mark that
- * changes with everything that a reading of the database may have missed. For a key there is `k:` its spend by the
+ * (`held|key|keyHeld|parent|parentHeld|byok|day|tags|node`), `c:` what was charged and is not known to be committed
+ * (`monthly|topup|key|parent|byok|hour|day|tags|node`), `l:` until when each of both is its owner's without a renewal, `v:` a mark
+ * that changes with everything that a reading of the database may have missed, and `d:` with an id a charge that was settled
+ * without this server. For a key there is `k:` its spend by the
  * hour (`s` and `b` with the hour), a sum of them (`cw`, `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are
  * filled from the database where they are absent. `b:` has what blocking budgets bound: for each sum (its tag with the
  * days of its period, `~` between) what is spent (`s` before it) and held (`h`); `r:` the charges that were confirmed
- * while such a sum is read. Values: the root of all names, the workspace, the wall time (0 for
- * the server's own), how long a hold is its owner's without a renewal, then those of the script.
+ * while such a sum is read. Beside workspaces there are `nodes`, until when each gateway counts as alive, and `grace`, until when
+ * nothing is taken from those that do not. Values: the root of all names, the workspace, the wall time (0 for
+ * the server's own), how long a hold is its owner's without a renewal, the gateway that asks, then those of the script.
  */
 const prelude = `
-local root, ws, now, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local root, ws, now, lease, node = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local time = redis.call('TIME')
 if now == 0 then now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local W, H, C, L, V = root .. 'w:' .. ws, root .. 'h:' .. ws, root .. 'c:' .. ws, root .. 'l:' .. ws, root .. 'v:' .. ws
 local B, R = root .. 'b:' .. ws, root .. 'r:' .. ws
+local N, G = root .. 'nodes', root .. 'grace'
 local day, hour_ms = 86400000, 3600000
 local function text(amount) return string.format('%.0f', amount) end
 local function split(entry)
@@ -94,7 +97,8 @@ local function spent(id, window, hour, byok)
   local sums = redis.call('HMGET', key, 'cw', 'ch', 'cs', 'cb')
   if sums[1] ~= tostring(window) or sums[2] ~= tostring(hour) then
     local names = {}
-    for age = 0, window do
+    -- The hour after this one, too: clocks of gateways differ by minutes.
+    for age = -1, window do
       names[#names + 1] = 's' .. (hour - age)
       names[#names + 1] = 'b' .. (hour - age)
     end
@@ -132,7 +136,7 @@ local function borne(free, ceiling, begin, least, share)
   if share == '1' then begin = math.max(begin, math.floor(free / 8)) end
   return math.min(ceiling, begin, free)
 end
-local function holdEntry(held, byok, keys, on, tags)
+local function holdEntry(held, byok, keys, on, tags, owner)
   local parts = {text(held)}
   for at = 1, 5, 4 do
     parts[#parts + 1] = keys[at]
@@ -141,6 +145,7 @@ local function holdEntry(held, byok, keys, on, tags)
   parts[#parts + 1] = text(byok)
   parts[#parts + 1] = on
   parts[#parts + 1] = tags
+  parts[#parts + 1] = owner
   return table.concat(parts, '|')
 end
 local function forget(keys)
@@ -150,7 +155,34 @@ local function forget(keys)
     if key ~= '' then redis.call('DEL', root .. 'k:' .. key) end
   end
 end
+local function isSettled(id) return redis.call('EXISTS', root .. 'd:' .. id) == 1 end
+local function isGrace() return (tonumber(redis.call('GET', G)) or 0) > now end
+local function sweepDead()
+  local since = redis.call('HGET', W, 'd')
+  local dead, isDead = redis.call('ZRANGEBYSCORE', N, since and '(' .. since or '-inf', now), {}
+  if #dead == 0 or isGrace() then return end
+  for _, each in ipairs(dead) do isDead[each] = true end
+  local charges, holds, readings, isFound = redis.call('HGETALL', C), redis.call('HGETALL', H), {}, false
+  for at = 1, #charges, 2 do
+    if isDead[split(charges[at + 1])[9] or ''] then redis.call('ZADD', L, now, 'c' .. charges[at]) end
+  end
+  for at = 1, #holds, 2 do
+    local parts = split(holds[at + 1])
+    if isDead[parts[9] or ''] then
+      isFound, readings[#readings + 1], readings[#readings + 2] = true, parts[2], parts[4]
+      dropHold(holds[at])
+    end
+  end
+  if isFound then
+    -- The database may have a charge of theirs that was never heard of here.
+    redis.call('DEL', B)
+    forget(readings)
+  elseif known(W) then
+    redis.call('HSET', W, 'd', text(now))
+  end
+end
 local function book(id, parts)
+  parts[7], parts[8], parts[9] = parts[7] or '0', parts[8] or '', node
   add(W, 'm', -tonumber(parts[1]))
   add(W, 't', -tonumber(parts[2]))
   for at = 3, 4 do spend(parts[at], parts[6], parts[1] + parts[2], tonumber(parts[5])) end

@@ -9,8 +9,8 @@ import { ledgerScript } from "./ledger-script.ts";
  * already; then for each key its id and JSON of hours and amounts.
  */
 export const seedScript = ledgerScript("Seed", `
-if (redis.call('GET', V) or '') ~= ARGV[5] then return 0 end
-local read, standing = split(ARGV[6]), cjson.decode(ARGV[7])
+if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
+local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
 local stands = {}
 for _, id in ipairs(standing) do stands[id] = true end
 local open, holds = {}, redis.call('HGETALL', H)
@@ -25,7 +25,7 @@ if not known(W) then
   redis.call('HSET', W, 'm', text(m), 't', text(t), 'fm', read[3], 'fn', read[4], 'h', text(h))
   redis.call('PEXPIRE', W, hour_ms)
 end
-for at = 8, #ARGV, 2 do
+for at = 9, #ARGV, 2 do
   local id, key = ARGV[at], root .. 'k:' .. ARGV[at]
   if not known(key) then
     redis.call('HSET', key, 'h', 0)
@@ -51,12 +51,15 @@ return 1`);
  * and its limit.
  */
 export const reserveScript = ledgerScript("Reserve", `
-local id, hour, ceiling, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[11])
-local keys, budgets = {unpack(ARGV, 15, 22)}, {unpack(ARGV, 25)}
+local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
+local keys, budgets = {unpack(ARGV, 16, 23)}, {unpack(ARGV, 26)}
+if isSettled(id) then return {'exists', '0|0', '0', '0'} end
+sweepDead()
 local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
-local stale = {}
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)) do
+local stale, lapsed = {}, redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)
+if #lapsed > 0 and isGrace() then lapsed = {} end
+for _, member in ipairs(lapsed) do
   local each = string.sub(member, 2)
   if string.sub(member, 1, 1) == 'h' then
     dropHold(each)
@@ -78,18 +81,18 @@ local held, free = 0, 0
 if ceiling > 0 then
   local others, reason
   free, others, reason = bound(keys, hour, false, budgets)
-  held = borne(free, ceiling, tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10])
+  held = borne(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
   if not held then return refuse(reason, free, others) end
 end
 local byokHeld, byokFree = 0, ''
 if byok > 0 then
   local left, others, reason = bound(keys, hour, true)
   if left then
-    byokHeld, byokFree = borne(left, byok, tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14]), text(left)
+    byokHeld, byokFree = borne(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
     if not byokHeld then return refuse(reason, left, others) end
   end
 end
-local entry = holdEntry(held, byokHeld, keys, ARGV[23], ARGV[24])
+local entry = holdEntry(held, byokHeld, keys, ARGV[24], ARGV[25], node)
 takeHold(id, entry)
 return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`);
 
@@ -98,15 +101,16 @@ return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), u
  * its entry, for a server that has lost it; then for each budget its sum and its limit.
  */
 export const growScript = ledgerScript("Grow", `
-local id, hour, wanted = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local keys, budgets = {unpack(ARGV, 8, 15)}, {unpack(ARGV, 17)}
+local id, hour, wanted = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local keys, budgets = {unpack(ARGV, 9, 16)}, {unpack(ARGV, 18)}
+if isSettled(id) then return {'ok', ARGV[17], '0', '0'} end
 local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
-local parts = split(redis.call('HGET', H, id) or ARGV[16])
+local parts = split(redis.call('HGET', H, id) or ARGV[17])
 local held = tonumber(parts[1])
 dropHold(id)
 local free = bound(keys, hour, false, budgets)
-local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '')
+local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '', node)
 takeHold(id, entry)
 return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`);
 
@@ -116,8 +120,9 @@ return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`);
  * budget its sum and its limit.
  */
 export const postScript = ledgerScript("Post", `
-local id, hour, amount, byok = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local keys, budgets = {unpack(ARGV, 9, 16)}, {unpack(ARGV, 19)}
+local id, hour, amount, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local keys, budgets = {unpack(ARGV, 10, 17)}, {unpack(ARGV, 20)}
+if isSettled(id) then return {'settled', '0|0', '0', '0'} end
 local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
 local before = redis.call('HGET', C, id)
@@ -125,7 +130,7 @@ if not before then
   dropHold(id)
   local charged = math.max(0, math.min(amount, (bound(keys, hour, false, budgets))))
   local monthly = math.min(charged, math.max(field(W, 'm'), 0))
-  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[8], ARGV[6], ARGV[17], ARGV[18]}
+  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[9], ARGV[7], ARGV[18], ARGV[19]}
   book(id, parts)
   before = table.concat(parts, '|')
 end
@@ -133,14 +138,14 @@ return {'ok', before, text(field(W, 'm')), text(field(W, 't'))}`);
 
 /** Takes credits out of a bucket. Values: the id, `monthly` or `topup`, the most (-1 for all), the month whose grants stay. */
 export const withdrawScript = ledgerScript("Withdraw", `
-local id, monthly, most = ARGV[5], ARGV[6] == 'monthly', tonumber(ARGV[7])
+local id, monthly, most = ARGV[6], ARGV[7] == 'monthly', tonumber(ARGV[8])
 local absent = missing({})
 if absent then return absent end
 local m, t = field(W, 'm'), field(W, 't')
 local there = t
 if monthly then
   there = m
-  if redis.call('HGET', W, 'fm') == ARGV[8] then there = m - field(W, 'fn') end
+  if redis.call('HGET', W, 'fm') == ARGV[9] then there = m - field(W, 'fn') end
 end
 local taken = math.max(0, math.min(there, m + t - field(W, 'h')))
 if most >= 0 then taken = math.min(taken, most) end
@@ -151,16 +156,16 @@ return {'ok', text(taken), text(field(W, 'm')), text(field(W, 't'))}`);
 
 /** Frees a hold. Values: its id. */
 export const voidScript = ledgerScript("Void", `
-dropHold(ARGV[5])
+dropHold(ARGV[6])
 return {}`);
 
 /** A charge is committed. Values: its id, its keys. */
 export const confirmScript = ledgerScript("Confirm", `
-redis.call('ZREM', L, 'c' .. ARGV[5])
-local keys = {ARGV[6], ARGV[7]}
-local entry = redis.call('HGET', C, ARGV[5])
-if entry and known(R) then redis.call('HSET', R, ARGV[5], entry) end
-if redis.call('HDEL', C, ARGV[5]) == 0 then
+redis.call('ZREM', L, 'c' .. ARGV[6])
+local keys = {ARGV[7], ARGV[8]}
+local entry = redis.call('HGET', C, ARGV[6])
+if entry and known(R) then redis.call('HSET', R, ARGV[6], entry) end
+if redis.call('HDEL', C, ARGV[6]) == 0 then
   redis.call('DEL', B)
   forget(keys)
 elseif missing(keys) then
@@ -170,10 +175,10 @@ return {}`);
 
 /** A charge was refused by the database. Values: its id. */
 export const revertScript = ledgerScript("Revert", `
-local entry = redis.call('HGET', C, ARGV[5])
+local entry = redis.call('HGET', C, ARGV[6])
 if not entry then return {} end
-redis.call('HDEL', C, ARGV[5])
-redis.call('ZREM', L, 'c' .. ARGV[5])
+redis.call('HDEL', C, ARGV[6])
+redis.call('ZREM', L, 'c' .. ARGV[6])
 local parts = split(entry)
 if missing({parts[3], parts[4]}) then mark() end
 if known(W) then
@@ -184,79 +189,36 @@ for at = 3, 4 do spend(parts[at], parts[6], -(parts[1] + parts[2]), -tonumber(pa
 addSums('s', -(parts[1] + parts[2]), parts[7], parts[8])
 return {}`);
 
-/**
- * Begins a reading of sums of budgets: from now on charges that are confirmed are kept beside those that are open, so that the
- * reading can tell which of them it has. Answers a mark, which another reading under way shares.
- */
-export const beginSumsScript = ledgerScript("BeginSums", `
-local begun = redis.call('HGET', R, '')
-if not begun then
-  begun = time[1] .. '.' .. time[2]
-  redis.call('HSET', R, '', begun)
-end
-redis.call('PEXPIRE', R, 30000)
-return {begun}`);
-
-/** The charges that a reading of sums may have missed: ids and entries in turn. */
-export const chargesSinceScript = ledgerScript("ChargesSince", `
-local found = redis.call('HGETALL', C)
-local confirmed = redis.call('HGETALL', R)
-for at = 1, #confirmed, 2 do
-  if confirmed[at] ~= '' then
-    found[#found + 1] = confirmed[at]
-    found[#found + 1] = confirmed[at + 1]
-  end
-end
-return found`);
-
-/**
- * Fills sums of budgets from a reading. Values: its mark, JSON of the charges that it had in it already; then for each sum its
- * name and what was spent. Does nothing where the mark is another one.
- */
-export const seedSumsScript = ledgerScript("SeedSums", `
-if redis.call('HGET', R, '') ~= ARGV[5] then return {} end
-local stands, open = {}, {}
-for _, id in ipairs(cjson.decode(ARGV[6])) do stands[id] = true end
-for _, key in ipairs({C, R}) do
-  local charges = redis.call('HGETALL', key)
-  for at = 1, #charges, 2 do
-    if charges[at] ~= '' and not stands[charges[at]] then open[charges[at]] = split(charges[at + 1]) end
-  end
-end
-local holds = redis.call('HVALS', H)
-for at = 7, #ARGV, 2 do
-  local name, spent, held = ARGV[at], tonumber(ARGV[at + 1]), 0
-  if redis.call('HEXISTS', B, 's' .. name) == 0 then
-    for _, parts in pairs(open) do
-      if parts[8] and counted(name, parts[7], parts[8]) then spent = spent + parts[1] + parts[2] end
-    end
-    for _, entry in ipairs(holds) do
-      local parts = split(entry)
-      if parts[8] and counted(name, parts[7], parts[8]) then held = held + tonumber(parts[1]) end
-    end
-    local isNew = not known(B)
-    redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))
-    if isNew then redis.call('PEXPIRE', B, hour_ms) end
-  end
-end
-return {}`);
-
 /** Credits are about to be added: a charge of nothing, which is nobody's where its process dies. Values: their id. */
 export const announceScript = ledgerScript("Announce", `
-book(ARGV[5], {'0', '0', '', '', '0', '0'})
+book(ARGV[6], {'0', '0', '', '', '0', '0'})
 return {}`);
 
-/** The database knows more than this: the next request reads it. */
+/** The database knows more than this: the next request reads it. Values: keys of which that is true as well. */
 export const forgetScript = ledgerScript("Forget", `
-forget({})
+redis.call('DEL', B)
+forget({unpack(ARGV, 6)})
+return {}`);
+
+/**
+ * What a request came to was decided without this server: its hold is over, and the next request reads the database. A script of
+ * before that is still on its way changes nothing. Values: its id, its keys.
+ */
+export const settledScript = ledgerScript("Settled", `
+redis.call('SET', root .. 'd:' .. ARGV[6], '', 'PX', 600000)
+dropHold(ARGV[6])
+redis.call('HDEL', C, ARGV[6])
+redis.call('ZREM', L, 'c' .. ARGV[6])
+redis.call('DEL', B)
+forget({ARGV[7], ARGV[8]})
 return {}`);
 
 /** Keeps holds and charges that are under way. Values: for each `h` or `c` with its id, and its entry. */
 export const renewScript = ledgerScript("Renew", `
-for at = 5, #ARGV, 2 do
+for at = 6, #ARGV, 2 do
   local kind, id = string.sub(ARGV[at], 1, 1), string.sub(ARGV[at], 2)
   if kind == 'h' and redis.call('HEXISTS', H, id) == 0 then
-    takeHold(id, ARGV[at + 1])
+    if not isSettled(id) then takeHold(id, ARGV[at + 1]) end
   elseif kind == 'h' or redis.call('HEXISTS', C, id) == 1 then
     redis.call('ZADD', L, now + lease, ARGV[at])
   end
@@ -266,7 +228,7 @@ return {}`);
 /** Tells how long ago it was asked this first, as what is left of a time. Values: that time, in milliseconds. */
 export const runBegunScript = ledgerScript("RunBegun", `
 redis.call('SET', root .. 'begun', now, 'NX')
-return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[5] - now))}`);
+return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`);
 
 /** The keys of a hold as scripts take them. */
 export const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingKey | undefined }): (string | number)[] =>
@@ -283,3 +245,6 @@ export function tightValues(ceilingNano: bigint, tight: (() => TightHold) | unde
   const { beginNano, leastNano, takesShare } = tight?.() ?? { beginNano: ceilingNano, leastNano: 1n, takesShare: false };
   return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
 }
+
+/** Tags as the scripts find them. */
+export const tagText = (tags: readonly string[]): string => (tags.length === 0 ? "" : `,${tags.join(",")},`);

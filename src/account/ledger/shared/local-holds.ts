@@ -3,6 +3,8 @@ import { SharedStateAwayError } from "../../../platform/shared-state/shared-stat
 import type { ReserveRequest } from "../hold-rule.ts";
 import type { SpendingKey } from "../ledger.ts";
 import { renewScript } from "./ledger-scripts.ts";
+import { NodeLease } from "./node-lease.ts";
+import type { OpenSubject } from "./open-charges.ts";
 import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
 
 /** A hold of a request that this process serves. */
@@ -34,6 +36,10 @@ export function holdOf(
   return { workspaceId, key, parent, entry, heldNano, ...useOf(request, clock), reservedAtMs: clock.monotonicMs(), settling: false };
 }
 
+/** The keys that a hold counts against. */
+export const keyIdsOf = ({ key, parent }: Pick<SharedHold, "key" | "parent">): string[] =>
+  (parent === undefined ? [key.keyId] : [key.keyId, parent.keyId]);
+
 /** Holds that one message renews. */
 const renewedAtOnce = 200;
 
@@ -44,6 +50,7 @@ export class LocalHolds {
   private readonly holds = new Map<string, SharedHold>();
   private onceNone: (() => void)[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
+  private life: NodeLease | undefined;
 
   constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
     this.accounts = accounts;
@@ -91,24 +98,34 @@ export class LocalHolds {
     return [...this.holds].filter(([, hold]) => hold.reservedAtMs < atMs).map(([id]) => id);
   }
 
-  /** Renews, three times a lease, what is held and the charges that are under way. */
-  start(chargesUnderWay: () => Iterable<[string, { workspaceId: string }]>): void {
-    this.timer = setInterval(() => void this.renew(chargesUnderWay()), leaseMs / 3);
+  /** Renews, three times a lease and whenever this gateway did not count as alive, what is held and the charges that are under way. */
+  start(chargesUnderWay: () => Iterable<[string, OpenSubject]>): void {
+    const renew = (): void => void this.renew(chargesUnderWay());
+    this.timer = setInterval(renew, leaseMs / 3);
+    this.life = new NodeLease({ accounts: this.accounts, onError: this.onError, onLapse: renew });
+    this.life.start();
   }
 
   stop(): void {
     clearInterval(this.timer);
+    this.life?.stop();
   }
 
   /** Renews everything that is under way; holds that the server lost are there again after it. */
-  async renew(charges: Iterable<[string, { workspaceId: string }]>): Promise<void> {
+  async renew(charges: Iterable<[string, OpenSubject]>): Promise<void> {
     const byWorkspace = new Map<string, string[]>();
-    const note = (workspaceId: string, values: string[]): void =>
-      void byWorkspace.set(workspaceId, [...byWorkspace.get(workspaceId) ?? [], ...values]);
+    const note = (workspaceId: string, values: string[]): void => {
+      const noted = byWorkspace.get(workspaceId);
+      if (noted === undefined) byWorkspace.set(workspaceId, values);
+      else noted.push(...values);
+    };
     for (const [id, { workspaceId, entry, settling }] of this.holds) {
       if (entry !== undefined && !settling) note(workspaceId, [`h${id}`, entry]);
     }
-    for (const [id, { workspaceId }] of charges) note(workspaceId, [`c${id}`, ""]);
+    for (const [id, { workspaceId, entry }] of charges) {
+      note(workspaceId, [`c${id}`, ""]);
+      if (entry !== undefined) note(workspaceId, [`h${id}`, entry]);
+    }
     try {
       for (const [workspaceId, values] of byWorkspace) {
         for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {

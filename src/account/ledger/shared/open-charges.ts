@@ -1,31 +1,38 @@
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
-import { confirmScript, revertScript } from "./ledger-scripts.ts";
+import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";
 import type { SharedAccounts, Subject } from "./shared-accounts.ts";
 
 /** Pause before the server is told again what it could not hear. */
 const tellAgainMs = 500;
 
-/** Charges that the shared server does not know to be committed or refused. */
+/** A charge that is under way; with the entry of its hold where the server does not know of the charge. */
+export type OpenSubject = Subject & { entry?: string | undefined };
+
+/** What became of requests and the shared server does not know yet. */
 export class OpenCharges {
   private readonly accounts: SharedAccounts;
   private readonly onError: (error: unknown) => void;
-  private readonly charges = new Map<string, Subject>();
+  private readonly charges = new Map<string, OpenSubject>();
 
   constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
     this.accounts = accounts;
     this.onError = onError;
   }
 
-  add(id: string, subject: Subject): void {
+  add(id: string, subject: OpenSubject): void {
     this.charges.set(id, subject);
+  }
+
+  get count(): number {
+    return this.charges.size;
   }
 
   has(id: string): boolean {
     return this.charges.has(id);
   }
 
-  all(): Iterable<[string, Subject]> {
+  all(): Iterable<[string, OpenSubject]> {
     return this.charges;
   }
 
@@ -42,6 +49,18 @@ export class OpenCharges {
   /** The database refused it: the money is back. */
   revert(id: string): void {
     this.tell(revertScript, id);
+  }
+
+  /** It was decided without the server, which has to read the database again. */
+  settled(id: string, subject: OpenSubject): void {
+    this.add(id, subject);
+    this.tell(settledScript, id);
+  }
+
+  /** Nothing is held for it any more. */
+  void(id: string, subject: OpenSubject): void {
+    this.add(id, subject);
+    this.tell(voidScript, id);
   }
 
   /** Tells the server, again and again while it is away; a run that knows nothing of the charge reads the database. */

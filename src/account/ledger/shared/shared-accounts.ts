@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type SharedScript, type SharedState, sharedPrefix } from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import type { AccountReadings, OpenCharge } from "./account-readings.ts";
-import { beginSumsScript, chargesSinceScript, runBegunScript, seedScript, seedSumsScript } from "./ledger-scripts.ts";
+import type { AccountReading, AccountReadings, OpenCharge } from "./account-readings.ts";
+import { beginSumsScript, chargesSinceScript, seedSumsScript } from "./budget-sum-scripts.ts";
+import { runBegunScript, seedScript } from "./ledger-scripts.ts";
 
 /** How long a hold is its owner's without a renewal. */
 export const leaseMs = 30_000;
@@ -16,10 +17,6 @@ const graceMsDefault = 1_000;
 /** Readings that may be overtaken by changes before somebody is told that the server is of no use. */
 const readingsMax = 50;
 
-/** How long a charge waits for a server that is away before it is refused. */
-const patienceMs = 5_000;
-const askAgainMs = 100;
-
 /** Before names of sums of budgets, among ids of keys. */
 const sumPrefix = "b:";
 
@@ -27,8 +24,12 @@ const sumPrefix = "b:";
 export interface SharedAccountsOptions {
   shared: Pick<SharedState, "run" | "runId">;
   readings: Pick<AccountReadings, "read" | "readSums">;
-  /** Wall time. */
+  /** Names this gateway among those that share the server. */
+  nodeId: string;
+  /** Wall time of this gateway. */
   nowMs(): number;
+  /** The time that leases are counted in; absent means the server's own, since clocks of gateways differ. */
+  leaseClockMs?: (() => number) | undefined;
   graceMs?: number;
 }
 
@@ -72,26 +73,14 @@ export class SharedAccounts {
     throw new SharedStateAwayError("the shared ledger forgets faster than it can be filled");
   }
 
-  /** Asks again for a while where the server is away: what a charge waits, as for a database that takes nothing. */
-  async askPatiently(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<LedgerAnswer> {
-    const untilMs = this.options.nowMs() + patienceMs;
-    for (;;) {
-      try {
-        return await this.ask(script, workspaceId, values);
-      } catch (error) {
-        if (!(error instanceof SharedStateAwayError) || this.options.nowMs() >= untilMs) throw error;
-        await delay(askAgainMs);
-      }
-    }
-  }
-
   /** Runs a script that takes things as they are. */
   async run(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<string[]> {
-    const { shared, nowMs } = this.options;
+    const { shared, leaseClockMs, nodeId } = this.options;
     const run = shared.runId;
     if (run === undefined) throw new SharedStateAwayError("the shared ledger is away");
     const root = `${sharedPrefix}ledger:${run}:`;
-    return await shared.run(script, { keys: [], values: [root, workspaceId, nowMs(), leaseMs, ...values] }) as string[];
+    const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
+    return await shared.run(script, { keys: [], values: [...common, ...values] }) as string[];
   }
 
   /** Requests that come together wait for one reading. */
@@ -103,6 +92,11 @@ export class SharedAccounts {
       this.readingUnderWay.set(name, reading);
     }
     return reading;
+  }
+
+  /** What the database says of a workspace's balances, whatever the server does. */
+  durable(workspaceId: string): Promise<Pick<AccountReading, "monthlyNano" | "topupNano">> {
+    return this.options.readings.read(workspaceId, { keyIds: [], charges: [], nowMs: this.options.nowMs() });
   }
 
   private async readInto(

@@ -2,26 +2,25 @@ import type { BlockingBudgets, BudgetBound } from "../../budgets/blocking-budget
 import { hourMs, type Clock } from "../../../platform/lib/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
-import { isUniqueViolation } from "../../../platform/storage/storage-error.ts";
+import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
-import { chargeRows } from "../charge-rows.ts";
+import { chargeRows, type ChargeParts } from "../charge-rows.ts";
 import { creditUnit } from "../credit-unit.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
 import { holdLifetimeMs } from "../ledger.ts";
-import { fenceOf, type OpenCharge } from "./account-readings.ts";
-import { holdOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
+import { chargeAlone, postedOf } from "./charge-alone.ts";
+import { holdOf, keyIdsOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
 import {
-  announceScript, budgetValues, forgetScript, growScript, keyValues, postScript, reserveScript, tightValues, voidScript, withdrawScript,
+  announceScript, budgetValues, forgetScript, growScript, keyValues, postScript, reserveScript, tagText, tightValues, withdrawScript,
 } from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
+import { resolveCharge } from "./resolve-charge.ts";
 import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
-import { tombstone } from "./tombstone.ts";
 
 /** Pause before the server is told again what it could not hear. */
 const tellAgainMs = 100;
-
 /** What the shared ledger is built from. */
 export interface SharedLedgerOptions {
   accounts: SharedAccounts;
@@ -39,7 +38,8 @@ export interface SharedLedgerOptions {
 /**
  * The ledger of several processes on one database: what can be spent and what is held stands on the shared server,
  * what was spent in the database. A charge leaves the shared balance before it is committed, and comes back where the
- * database refuses it; so the shared balance is never above the durable one, and neither falls below zero.
+ * database refuses it; so the shared balance is never above the durable one, and neither falls below zero. While the server is away
+ * nothing is held, and what is held already is charged to the database alone; the server reads it when it is back.
  */
 export class SharedLedger implements LedgerPort {
   readonly book: AccountBook;
@@ -66,6 +66,11 @@ export class SharedLedger implements LedgerPort {
 
   stop(): void {
     this.holds.stop();
+  }
+
+  /** Charges and holds that the server does not know the end of yet. */
+  get untoldCount(): number {
+    return this.charges.count;
   }
 
   get openHoldCount(): number {
@@ -107,11 +112,10 @@ export class SharedLedger implements LedgerPort {
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
     // Nothing is charged, so nobody has to be asked.
-    const posted = {
-      chargedNano: 0n, uncollectedNano: 0n, heldNano: hold.heldNano, balanceAfterNano: balanceOf(this.book.workspace(hold.workspaceId)),
-    };
+    const parts = { monthlyNano: 0n, topupNano: 0n };
+    const posted = postedOf(request, { hold, parts, balanceNano: balanceOf(this.book.workspace(hold.workspaceId)) });
     this.free(request.holdId, hold);
-    return this.commit(request, { hold, posted, parts: { monthlyNano: 0n, topupNano: 0n } });
+    return this.commit(request, { hold, posted, parts });
   }
 
   void(holdId: string): "ok" | "already_settled" {
@@ -168,8 +172,10 @@ export class SharedLedger implements LedgerPort {
     try {
       answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
     } catch (error) {
-      if (error instanceof SharedStateAwayError) return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
-      throw error;
+      if (!(error instanceof SharedStateAwayError)) throw error;
+      // The server may find the question when it goes on.
+      this.charges.settled(holdId, { workspaceId, keyIds: [] });
+      return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
     }
     this.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
@@ -181,16 +187,14 @@ export class SharedLedger implements LedgerPort {
     }
     const [entry = "", free = ""] = answer.detail.split("/");
     const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
-    const [heldNano, byokHeldNano] = [BigInt(held), BigInt(byokHeld)];
-    const [freeText = "0", byokFreeText = ""] = free.split("|");
+    const [freeText = "0", byokFreeText = ""] = free.split("|"), heldNano = BigInt(held);
     this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano }));
     const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
-    return byokFreeText === "" ? reserved : { ...reserved, byokHeldNano, byokFreeNano: BigInt(byokFreeText) };
+    return byokFreeText === "" ? reserved : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
   }
 
   private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId, amountNano, byokNano = 0n } = request;
-    const subject = { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold.key.keyId, hold.parent?.keyId) };
     const tags = request.tags?.() ?? [];
     const values = [
       holdId, this.hour(), String(amountNano), String(byokNano), ...keyValues(hold), hold.day, tagText(tags),
@@ -198,33 +202,48 @@ export class SharedLedger implements LedgerPort {
     ];
     let answer: LedgerAnswer;
     try {
-      answer = await this.options.accounts.askPatiently(postScript, hold.workspaceId, values);
+      answer = await this.options.accounts.ask(postScript, hold.workspaceId, values);
     } catch (error) {
+      if (error instanceof SharedStateAwayError) return this.chargeAlone(request, hold);
       this.holds.remove(holdId);
       throw error;
     }
     this.hear(hold.workspaceId, answer);
-    this.charges.add(holdId, subject);
+    this.charges.add(holdId, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
     const [monthly = "0", topup = "0"] = answer.detail.split("|");
     const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
-    const chargedNano = parts.monthlyNano + parts.topupNano;
-    const posted = {
-      chargedNano, uncollectedNano: amountNano - chargedNano, heldNano: hold.heldNano,
-      balanceAfterNano: answer.monthlyNano + answer.topupNano,
-    };
+    const posted = postedOf(request, { hold, parts, balanceNano: answer.monthlyNano + answer.topupNano });
     try {
       const outcome = await this.commit(request, { hold, posted, parts });
       this.charges.confirm(holdId);
       return outcome;
     } catch (error) {
+      if (isOverdrawn(error)) return this.chargeAlone(request, hold);
       this.charges.revert(holdId);
       throw error;
     }
   }
 
+  /** Charges without the server: it is away, or believes in more than the database has. */
+  private async chargeAlone(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
+    const { holdId } = request;
+    const { workspaceId, entry } = hold;
+    const subject = { workspaceId, keyIds: keyIdsOf(hold), entry };
+    this.charges.add(holdId, subject);
+    try {
+      return await chargeAlone({ amountNano: request.amountNano, heldNano: hold.heldNano }, {
+        durable: () => this.options.accounts.durable(workspaceId),
+        commit: ({ parts, balanceNano }) => this.commit(request, { hold, parts, posted: postedOf(request, { hold, parts, balanceNano }) }),
+      });
+    } finally {
+      this.holds.remove(holdId);
+      this.charges.settled(holdId, subject);
+    }
+  }
+
   private commit(
     { holdId, byokNano = 0n, alongside }: PostRequest,
-    { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: { monthlyNano: bigint; topupNano: bigint } },
+    { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: ChargeParts },
   ): Promise<PostOutcome> {
     try {
       const { workspaceId, key: { keyId } } = hold;
@@ -240,8 +259,7 @@ export class SharedLedger implements LedgerPort {
   }
 
   private free(holdId: string, { workspaceId, entry }: SharedHold): void {
-    // Where nobody hears it, the hold ends with its lease.
-    if (entry !== undefined) this.quietly(this.options.accounts.run(voidScript, workspaceId, [holdId]));
+    if (entry !== undefined) this.charges.void(holdId, { workspaceId, keyIds: [] });
   }
 
   /** The database knows of credits that the server has not heard of: the next request reads them. Told until it is heard. */
@@ -257,23 +275,10 @@ export class SharedLedger implements LedgerPort {
   /** Notes what was heard of a workspace, and sees to what a process left behind that died. */
   private hear(workspaceId: string, { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">): void {
     Object.assign(this.book.workspace(workspaceId), { monthlyNano, topupNano });
-    for (const charge of stale) if (!this.charges.has(charge.id)) this.quietly(this.resolve(workspaceId, charge));
-  }
-
-  /** A charge stands where its transfer does; where it does not, another one takes its id, so that it never will. */
-  private async resolve(workspaceId: string, charge: OpenCharge): Promise<void> {
-    this.charges.add(charge.id, { workspaceId, keyIds: [] });
-    if (charge.monthlyNano + charge.topupNano === 0n) {
-      await this.forget(workspaceId);
-      return this.charges.confirm(charge.id);
-    }
-    try {
-      await this.options.commits.commit(tombstone(fenceOf(charge), { chargeId: charge.id, atMs: this.options.clock.nowMs() }));
-      this.charges.revert(charge.id);
-    } catch (error) {
-      if (isUniqueViolation(error)) return this.charges.confirm(charge.id);
-      this.charges.drop(charge.id);
-      throw error;
+    for (const charge of stale) {
+      if (this.charges.has(charge.id)) continue;
+      const forget = (): Promise<void> => this.forget(workspaceId);
+      this.quietly(resolveCharge(charge, { ...this.options, workspaceId, charges: this.charges, forget }));
     }
   }
 
@@ -293,8 +298,3 @@ export class SharedLedger implements LedgerPort {
     if (!(error instanceof SharedStateAwayError)) this.options.onError(error);
   };
 }
-
-/** Tags as the scripts find them. */
-const tagText = (tags: readonly string[]): string => (tags.length === 0 ? "" : `,${tags.join(",")},`);
-
-const keyIdsOf = (keyId: string, parentKeyId: string | undefined): string[] => (parentKeyId === undefined ? [keyId] : [keyId, parentKeyId]);
