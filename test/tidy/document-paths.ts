@@ -3,7 +3,7 @@ import type { Finding, Rule } from "./rule.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** A path as documents write it: between backticks or as the target of a link. */
-const mentioned = /`((?:src|test|bench|scripts|docs|examples)\/[\w./*-]+)`|\]\((?!https?:|#|mailto:)([^)#\s]+)/g;
+const mentioned = /`((?:src|test|bench|scripts|docs|examples|deploy)\/[\w./*-]+)`|\]\((?!https?:|#|mailto:)([^)#\s]+)/g;
 
 /** What programs write at run time. */
 const written = /^bench\/results\//;

@@ -16,6 +16,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/translation.ts": "npm run bench:translation",
   "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
+  "scripts/try-image.ts": "deploy/README.md",
   "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",
   "test/support/hours-on-signal.ts": "test/end-to-end/process/log-budget.test.ts",
   "test/support/modules-on-signal.ts": "test/end-to-end/process/what-a-start-loads.test.ts",

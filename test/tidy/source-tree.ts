@@ -26,7 +26,7 @@ export interface SourceTree {
   paths: ReadonlySet<string>;
 }
 
-const folders = ["src", "test", "bench", "scripts", "docs", "examples"];
+const folders = ["src", "test", "bench", "scripts", "docs", "examples", "deploy"];
 const skipped = new Set(["node_modules", "results", "data"]);
 const root = join(import.meta.dir, "..", "..");
 

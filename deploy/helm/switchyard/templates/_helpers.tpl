@@ -1,0 +1,77 @@
+{{/* Names and labels that several manifests share. */}}
+{{- define "switchyard.name" -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{- end -}}
+
+{{- define "switchyard.selector" -}}
+app.kubernetes.io/name: switchyard
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "switchyard.labels" -}}
+{{ include "switchyard.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "switchyard.image" -}}
+{{- if .Values.image.digest -}}{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{- end -}}
+{{- end -}}
+
+{{- define "switchyard.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}{{ .Values.serviceAccount.name | default (include "switchyard.name" .) }}
+{{- else -}}{{ .Values.serviceAccount.name | default "default" }}{{- end -}}
+{{- end -}}
+
+{{/* Variables of gateways and of the migration job; secrets are files, so that no process listing shows them. */}}
+{{- define "switchyard.environment" -}}
+- { name: HOST, value: "0.0.0.0" }
+- { name: PORT, value: "8787" }
+- { name: SWITCHYARD_PUBLIC_URL, value: {{ .Values.publicUrl | quote }} }
+- { name: SWITCHYARD_METRICS_PORT, value: {{ .Values.metrics.port | quote }} }
+{{- range $name, $reference := .Values.secrets }}
+- { name: {{ $name }}_FILE, value: "/run/secrets/switchyard/{{ $name }}" }
+{{- end }}
+{{- range $name, $value := .Values.environment }}
+- { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{- end -}}
+
+{{- define "switchyard.volumeMounts" -}}
+- { name: configuration, mountPath: /etc/switchyard, readOnly: true }
+- { name: secrets, mountPath: /run/secrets/switchyard, readOnly: true }
+- { name: data, mountPath: /data }
+- { name: temporary, mountPath: /tmp }
+{{- end -}}
+
+{{- define "switchyard.volumes" -}}
+- name: configuration
+  configMap: { name: {{ .configMap }} }
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range $name, $reference := .root.Values.secrets }}
+      - secret:
+          name: {{ $reference.secretName }}
+          items: [{ key: {{ $reference.key }}, path: {{ $name }} }]
+      {{- end }}
+- name: data
+  emptyDir: {}
+- name: temporary
+  emptyDir: {}
+{{- end -}}
+
+{{- define "switchyard.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{- define "switchyard.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end -}}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, parseAllDocuments } from "yaml";
+import { definitionsOf, newFamilies } from "../src/platform/telemetry/metric-families.ts";
+import { GaugeCell } from "../src/platform/telemetry/series.ts";
+
+const root = join(import.meta.dir, "..");
+const deploy = join(root, "deploy");
+const text = (path: string): string => readFileSync(join(deploy, path), "utf8");
+
+/** Runs a program; the test of it is skipped where this machine does not have it. */
+function run(...command: string[]): { exitCode: number; output: string } {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd: root });
+  return { exitCode, output: `${stdout}${stderr}` };
+}
+const testWith = (program: string) => (Bun.which(program) === null ? test.skip : test);
+
+const isMissing = (name: string): string => (Bun.which(name) === null ? ` (missing: ${name})` : "");
+
+describe("metrics that alerts and dashboards name", () => {
+  const zero = (): number => 0;
+  const gauges = {
+    requestsInFlight: new GaugeCell(), openStreams: new GaugeCell(), clientConnections: zero, bodyBytes: zero, holdsOpen: zero,
+    commitQueuePending: zero, commitsRejected: zero, uncollectedWaiting: zero,
+  };
+  const known = new Map(definitionsOf(newFamilies(), gauges).map(({ name, kind }) => [name, kind]));
+  const exists = (name: string): boolean =>
+    known.has(name) || (/_(?:bucket|sum|count)$/.test(name) && known.get(name.replace(/_(?:bucket|sum|count)$/, "")) === "histogram");
+
+  test.each(["prometheus/alerts.yaml", "prometheus/alerts.test.yaml", "grafana/switchyard.json"])("%s", (path) => {
+    const named = [...new Set(text(path).match(/\bswitchyard_[a-z_]+/g))];
+    expect(named.length).toBeGreaterThan(4);
+    expect(named.filter((name) => !exists(name))).toEqual([]);
+  });
+});
+
+describe("the image", () => {
+  const lines = text("Dockerfile").split("\n");
+
+  test("copies what is in the checkout, and runs as nobody in particular", () => {
+    const sources = lines.flatMap((line) => /^COPY (?!--from)(.+)$/.exec(line)?.[1]?.split(" ").slice(0, -1) ?? []);
+    expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([]);
+    const ignored = text("Dockerfile.dockerignore").split("\n");
+    expect(sources.filter((source) => !ignored.includes(`!${source}`))).toEqual([]);
+    expect(lines).toContain("USER 10001:10001");
+  });
+
+  test("is started with the environment that npm start has", () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
+    const [variable] = /BUN_CONFIG_MAX_HTTP_REQUESTS=\d+/.exec(scripts["start"] ?? "") ?? [];
+    expect(text("Dockerfile")).toContain(variable ?? "npm start sets no such variable");
+    expect(text("systemd/switchyard.service")).toContain(variable ?? "npm start sets no such variable");
+  });
+});
+
+test("compose files are YAML whose files exist", () => {
+  for (const name of ["one.yaml", "cluster.yaml"]) {
+    const { services, configs = {} } = parse(text(`compose/${name}`), { merge: true }) as {
+      services: Record<string, unknown>; configs?: Record<string, { file: string }>;
+    };
+    expect(services["gateway"]).toBeDefined();
+    for (const { file } of Object.values(configs)) expect(existsSync(join(deploy, "compose", file))).toBe(true);
+  }
+});
+
+describe("the chart", () => {
+  const chart = "deploy/helm/switchyard";
+
+  test("its templates are there, one for each kind of thing", () => {
+    expect(readdirSync(join(root, chart, "templates")).sort()).toEqual([
+      "NOTES.txt", "_helpers.tpl", "configuration.yaml", "deployment.yaml", "migrate.yaml", "network.yaml", "scaling.yaml",
+    ]);
+  });
+
+  testWith("helm")(`lints, and renders every object${isMissing("helm")}`, () => {
+    expect(run("helm", "lint", "--strict", chart)).toMatchObject({ exitCode: 0 });
+    const everything = ["--set", "ingress.enabled=true,ingress.tlsSecretName=tls,metrics.serviceMonitor.enabled=true"];
+    const { exitCode, output } = run("helm", "template", "gateway", chart, "--kube-version", "1.31.0", ...everything);
+    expect(exitCode).toBe(0);
+    const kinds = parseAllDocuments(output).map((document) => (document.toJS() as { kind: string } | null)?.kind).filter(Boolean);
+    expect(kinds.sort()).toEqual([
+      "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PodDisruptionBudget",
+      "Service", "ServiceAccount", "ServiceMonitor",
+    ]);
+    const without = run("helm", "template", "gateway", chart, "--kube-version", "1.31.0", "--set", "secrets.REDIS_URL=null");
+    expect(without.output).toContain("secrets.REDIS_URL is required");
+  });
+});
+
+testWith("promtool")(`alert rules hold, and fire when they should${isMissing("promtool")}`, () => {
+  expect(run("promtool", "check", "rules", "deploy/prometheus/alerts.yaml")).toMatchObject({ exitCode: 0 });
+  expect(run("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml")).toMatchObject({ exitCode: 0 });
+});
