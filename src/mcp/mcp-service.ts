@@ -4,8 +4,9 @@ import { GatewayError } from "../platform/lib/errors.ts";
 import { brand } from "../platform/lib/brand.ts";
 import { mayUse, permissionDenied, type KnownCaller } from "./tool-access.ts";
 import { endpointName, type ToolEndpoint } from "./tool-endpoint.ts";
-import type { Tool, ToolContext } from "./tool.ts";
-import { promptText, workspacePrompts } from "./workspace-prompts.ts";
+import type { McpSdk as Sdk, Tool, ToolContext } from "./tool.ts";
+import { serveResources } from "./resources.ts";
+import { servePrompts } from "./workspace-prompts.ts";
 
 /** One request to the MCP server, whose caller is known. */
 export interface McpRequest {
@@ -22,8 +23,6 @@ export interface McpOptions {
   /** Receives what a tool threw that is no refusal. */
   onError(error: unknown): void;
 }
-
-type Sdk = typeof import("@modelcontextprotocol/server");
 
 const instructions = `Tools of ${brand.productName}, an inference gateway: choose models, read usage and credits, and administer API keys. `
   + "Money is in USD. A key's secret is shown once, by create_key; do not repeat it.";
@@ -50,6 +49,8 @@ function listedTool({ name, title, description, effect, input, output, endpoint 
     annotations: { title, readOnlyHint: effect === "nothing", destructiveHint: effect === "destroys", openWorldHint: false },
   };
 }
+
+const gatewayFailed = "The gateway failed on this call. Try again, and quote the time when you report it.";
 
 const failed = (message: string): CallToolResult => ({ content: [{ type: "text", text: message }], isError: true });
 
@@ -92,12 +93,13 @@ export class McpService {
     return { sdk, modern: sdk.createMcpHandler(({ authInfo }) => this.build(sdk, authInfo), { legacy: "reject" }) };
   }
 
-  private build({ Server: SdkServer, ProtocolError, ProtocolErrorCode }: Sdk, authInfo: object | undefined): Server {
+  private build(sdk: Sdk, authInfo: object | undefined): Server {
+    const { Server: SdkServer, ProtocolError, ProtocolErrorCode } = sdk;
     const request = authInfo && this.served.get(authInfo);
     if (request === undefined) throw new Error("a request to the MCP server has no caller");
     const server = new SdkServer(
       { name: brand.productName.toLowerCase(), title: brand.productName, version: this.options.version },
-      { capabilities: { tools: {}, prompts: {} }, instructions },
+      { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} }, instructions },
     );
     server.setRequestHandler("tools/list", () => ({ tools: this.toolsFor(request.known) }));
     server.setRequestHandler("tools/call", ({ params }) => {
@@ -107,18 +109,24 @@ export class McpService {
       }
       return this.call(tool, { given: params.arguments ?? {}, request });
     });
-    server.setRequestHandler("prompts/list", async () => ({
-      prompts: (await workspacePrompts(request.tools)).map(({ id: _, ...prompt }) => prompt),
-    }));
-    server.setRequestHandler("prompts/get", async ({ params }) => {
-      const prompt = await promptText(request.tools, params.name);
-      if (prompt === undefined) {
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no prompt ${params.name}. prompts/list lists them.`);
-      }
-      const { text, ...rest } = prompt;
-      return { ...rest, messages: [{ role: "user" as const, content: { type: "text" as const, text } }] };
-    });
+    const tools = this.withSafeErrors(sdk, request.tools);
+    servePrompts(server, { sdk, tools });
+    serveResources(server, { sdk, tools });
     return server;
+  }
+
+  /** The same where a failure of the gateway, whose message the SDK would send, is logged and answered in general words. */
+  private withSafeErrors({ ProtocolError, ProtocolErrorCode }: Sdk, tools: ToolContext): ToolContext {
+    const ask: ToolContext["ask"] = async (call) => {
+      try {
+        return await tools.ask(call);
+      } catch (error) {
+        if (error instanceof GatewayError) throw error;
+        this.options.onError(error);
+        throw new ProtocolError(ProtocolErrorCode.InternalError, gatewayFailed);
+      }
+    };
+    return { ...tools, ask };
   }
 
   private toolsFor(known: KnownCaller): ListedTool[] {
@@ -138,7 +146,7 @@ export class McpService {
     } catch (error) {
       if (error instanceof GatewayError) return failed(error.message);
       this.options.onError(error);
-      return failed("The gateway failed on this call. Try again, and quote the time when you report it.");
+      return failed(gatewayFailed);
     }
   }
 }

@@ -4,6 +4,9 @@ import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
+/** The SDK of the protocol, which is loaded when the first client comes. */
+export type McpSdk = typeof import("@modelcontextprotocol/server");
+
 /** What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do what the REST API allows, and no more. */
 export interface ToolContext {
   /** Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses it. */

@@ -1,13 +1,14 @@
+import type { Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { slugFrom } from "./hub/entry.ts";
-import type { ToolContext } from "./tool.ts";
+import type { McpSdk, ToolContext } from "./tool.ts";
 
 const promptSchema = z.looseObject({ id: z.string(), title: z.string(), description: z.string().nullable(), visibility: z.string() });
 const listSchema = z.looseObject({ data: z.array(promptSchema) });
 
 /** A prompt as MCP names it: clients make commands of the names. */
-export interface NamedPrompt {
+interface NamedPrompt {
   name: string;
   title: string;
   description?: string;
@@ -18,7 +19,7 @@ export interface NamedPrompt {
 type Ask = Pick<ToolContext, "ask">;
 
 /** The newest prompts of the caller's workspace that are not private; none for callers without the scope. */
-export async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
+async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
   const { data } = listSchema.parse(await ask({ endpoint: "GET /prompts", query: { limit: 100 } }).catch((error: unknown) => {
     if (error instanceof GatewayError && error.status < 404) return { data: [] };
     throw error;
@@ -34,9 +35,24 @@ export async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
 }
 
 /** The text of a prompt by the name that `workspacePrompts` gives it; undefined where it gives none such. */
-export async function promptText({ ask }: Ask, name: string): Promise<{ text: string; description?: string } | undefined> {
+async function promptText({ ask }: Ask, name: string): Promise<{ text: string; description?: string } | undefined> {
   const found = (await workspacePrompts({ ask })).find((each) => each.name === name);
   if (found === undefined) return undefined;
   const { body } = z.looseObject({ body: z.string() }).parse(await ask({ endpoint: "GET /prompts/:id", params: { id: found.id } }));
   return { text: body, ...(found.description === undefined ? {} : { description: found.description }) };
+}
+
+/** Answers `prompts/list` and `prompts/get`. */
+export function servePrompts(server: Server, { sdk: { ProtocolError, ProtocolErrorCode }, tools }: { sdk: McpSdk; tools: Ask }): void {
+  server.setRequestHandler("prompts/list", async () => ({
+    prompts: (await workspacePrompts(tools)).map(({ id: _, ...prompt }) => prompt),
+  }));
+  server.setRequestHandler("prompts/get", async ({ params }) => {
+    const prompt = await promptText(tools, params.name);
+    if (prompt === undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no prompt ${params.name}. prompts/list lists them.`);
+    }
+    const { text, ...rest } = prompt;
+    return { ...rest, messages: [{ role: "user" as const, content: { type: "text" as const, text } }] };
+  });
 }
