@@ -7,6 +7,9 @@ import { join } from "node:path";
 
 const folder = process.env.SWITCHYARD_TEST_CLIENTS ?? join(homedir(), ".cache", "switchyard-test-clients");
 
+const npmInstall = (into, packages) =>
+  ["npm", "install", "--prefix", into, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", ...packages];
+
 const groups = {
   python: {
     packages: ["openai==3.22.1", "anthropic==1.13.0"],
@@ -14,7 +17,15 @@ const groups = {
   },
   agents: {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
-    command: (into, packages) => ["npm", "install", "--prefix", into, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", ...packages],
+    command: npmInstall,
+  },
+  // The protocol's own programs need a newer Node than this project does; its packages hold nothing but the binary.
+  mcp: {
+    packages: [
+      `node-${process.platform}-${process.arch}@24.21.0`, "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+      "@modelcontextprotocol/inspector@2.12.0",
+    ],
+    command: npmInstall,
   },
 };
 

@@ -2,6 +2,7 @@ import { type ProbeKey } from "../account/byok/key-prober.ts";
 import type { ConverterPoolOptions } from "../documents/converter/converter-pool.ts";
 import type { RunBackground } from "../inference/stored-responses/background-job.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
+import type { BuildMcpServer } from "../mcp/mcp-service.ts";
 import { type Clock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
@@ -20,6 +21,8 @@ export interface AppTools {
   converterPool?: Partial<ConverterPoolOptions>;
   /** Asks providers about keys in place of a request to them. */
   probeKey?: ProbeKey;
+  /** Makes the server behind `/mcp` in place of the one with this service's tools. */
+  buildMcpServer?: BuildMcpServer;
   /** Asks providers for smoke tests in place of the inference. */
   smoke?: SmokePort | undefined;
 }

@@ -1,4 +1,5 @@
 import type { AppSettings } from "./app-settings.ts";
+import type { AppTools } from "./app-tools.ts";
 import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { docsPage } from "../http/docs-page.ts";
@@ -9,9 +10,9 @@ import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { isServable } from "../inference/upstream-targets.ts";
 import { McpService } from "../mcp/mcp-service.ts";
 import type { ToolEndpoint } from "../mcp/tool-endpoint.ts";
+import { ToolServer } from "../mcp/tool-server.ts";
 import { tools } from "../mcp/tools/index.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 
 /** Builds what operational endpoints tell. */
@@ -32,10 +33,13 @@ export function buildOperations(
 }
 
 /** The MCP server over the table: its tools call the REST endpoints. */
-export const buildMcp = ({ version }: AppSettings, logger: Logger): McpService => new McpService({
-  version, tools, endpoints: endpoints as readonly ToolEndpoint[],
-  onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
-});
+export function buildMcp({ version }: AppSettings, { logger, buildMcpServer }: Pick<AppTools, "logger" | "buildMcpServer">): McpService {
+  const table = endpoints as readonly ToolEndpoint[];
+  const server = new ToolServer({
+    version, tools, endpoints: table, onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
+  });
+  return new McpService({ endpoints: table, build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)) });
+}
 
 /** Documents of the table, made when they are first asked for. */
 export function buildDocuments(

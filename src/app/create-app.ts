@@ -65,7 +65,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
-    embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools.logger),
+    embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()), ...buildDocuments(settings, catalog.snapshot),
   };
   watchFigures(tools.metrics, { ...account, ...storage, uncollected: inference.uncollected });
