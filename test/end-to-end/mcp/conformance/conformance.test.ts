@@ -31,7 +31,7 @@ async function resultsOf(gateway: TestGateway, revision: string): Promise<{ resu
   const proxy = withCredential(gateway);
   try {
     const url = `http://127.0.0.1:${proxy.port}/mcp`;
-    const { output } = await runProgram("conformance", ["server", "--url", url, "--requirements", revision], folder);
+    const { output } = await runProgram("conformance", ["server", "--url", url, "--requirements", revision], { folder });
     const lines = output.matchAll(/^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed/gm);
     const results = new Map([...lines].map(([, name = "", passed, failed]) => [name, { passed: Number(passed), failed: Number(failed) }]));
     return { results, output };

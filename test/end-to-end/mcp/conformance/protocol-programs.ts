@@ -16,18 +16,24 @@ const programs = {
 export const missingProgram = (name: keyof typeof programs): string | undefined =>
   existsSync(node) && existsSync(programs[name]) ? undefined : `${name}, which scripts/install-test-clients.mjs installs`;
 
-/** Starts a program of the protocol's own in a folder, with an empty environment. */
-export const startProgram = (name: keyof typeof programs, parameters: readonly string[], folder: string) =>
+/** Where a program runs, which is its home too, and the variables that it reads. */
+interface Place {
+  folder: string;
+  variables?: Readonly<Record<string, string>>;
+}
+
+/** Starts a program of the protocol's own. */
+export const startProgram = (name: keyof typeof programs, parameters: readonly string[], { folder, variables = {} }: Place) =>
   Bun.spawn([node, programs[name], ...parameters], {
     cwd: folder, stdin: "ignore", stdout: "pipe", stderr: "pipe",
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder, NO_COLOR: "1" },
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder, NO_COLOR: "1", ...variables },
   });
 
 /** Runs a program to its end. */
 export async function runProgram(
-  name: keyof typeof programs, parameters: readonly string[], folder: string,
+  name: keyof typeof programs, parameters: readonly string[], place: Place,
 ): Promise<{ exitCode: number; output: string; errorOutput: string }> {
-  const child = startProgram(name, parameters, folder);
+  const child = startProgram(name, parameters, place);
   const [output, errorOutput, exitCode] = await Promise.all([
     new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited,
   ]);

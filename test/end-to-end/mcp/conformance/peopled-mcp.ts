@@ -1,0 +1,42 @@
+import type { Browser, PeopledGateway } from "../../api/people-browser.ts";
+import { publicOrigin, startPeopled } from "../../api/people-browser.ts";
+import { decideAt, type Decided } from "../../consent/flows.ts";
+
+/** A gateway with an owner that names itself by the address at which programs reach it. */
+export async function startPeopledMcp(): Promise<PeopledGateway> {
+  let origin = publicOrigin;
+  const people = await startPeopled(undefined, { publicUrl: () => origin, sandbox: true });
+  origin = people.gateway().origin;
+  people.owner.origin = origin;
+  return people;
+}
+
+/** Opens the page of consent at a URL, approves, and goes back to where the answer leads, as a browser does. */
+export async function approveAt(person: Browser, authorizationUrl: string, decided: Decided = {}): Promise<Response> {
+  const { pathname, search } = new URL(authorizationUrl);
+  const answer = await decideAt(person, pathname + search, decided);
+  return fetch(answer.headers.get("location") ?? "");
+}
+
+/** The first match in what a program prints, as soon as it is printed. Throws where the program ends without it. */
+export async function firstMatch(output: ReadableStream<Uint8Array>, pattern: RegExp): Promise<{ match: string; rest: Promise<string> }> {
+  const reader = output.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`nothing matches ${String(pattern)} in: ${text}`);
+    text += value;
+    const [match] = pattern.exec(text) ?? [];
+    if (match === undefined) continue;
+    return { match, rest: readOn(reader, text) };
+  }
+}
+
+async function readOn(reader: ReadableStreamDefaultReader<string>, text: string): Promise<string> {
+  let all = text;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return all;
+    all += value;
+  }
+}
