@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { startGateway, testManagementKey, type TestGateway } from "../../../support/gateway.ts";
 import { buildFixtureServer } from "./fixture-server.ts";
 import { missingProgram, runProgram } from "./protocol-programs.ts";

@@ -83,7 +83,8 @@ function addAskingTools(server: McpServer, sdk: Parameters<BuildMcpServer>[0], s
   const sample = (words: string) =>
     inputRequired.createMessage({ messages: [{ role: "user", content: text(words) }], maxTokens: 100 });
   const answersOf = ({ mcpReq }: ServerContext) => mcpReq.inputResponses;
-  const capabilities = ({ mcpReq }: ServerContext): object => mcpReq.envelope?.["io.modelcontextprotocol/clientCapabilities"] ?? {};
+  const capabilities = ({ mcpReq }: ServerContext): object =>
+    Object(Object(mcpReq.envelope)["io.modelcontextprotocol/clientCapabilities"]) as object;
 
   // The SDK refuses what a client did not declare that it can answer.
   server.registerTool("test_missing_capability", { description }, () => inputRequired({ inputRequests: { greeting: sample("Hello") } }));

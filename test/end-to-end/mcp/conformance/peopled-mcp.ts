@@ -20,23 +20,23 @@ export async function approveAt(person: Browser, authorizationUrl: string, decid
 
 /** The first match in what a program prints, as soon as it is printed. Throws where the program ends without it. */
 export async function firstMatch(output: ReadableStream<Uint8Array>, pattern: RegExp): Promise<{ match: string; rest: Promise<string> }> {
-  const reader = output.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  const chunks = output[Symbol.asyncIterator]();
+  const decoder = new TextDecoder();
   let text = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await chunks.next();
     if (done) throw new Error(`nothing matches ${String(pattern)} in: ${text}`);
-    text += value;
+    text += decoder.decode(value, { stream: true });
     const [match] = pattern.exec(text) ?? [];
-    if (match === undefined) continue;
-    return { match, rest: readOn(reader, text) };
+    if (match !== undefined) return { match, rest: restOf(chunks, { text, decoder }) };
   }
 }
 
-async function readOn(reader: ReadableStreamDefaultReader<string>, text: string): Promise<string> {
+async function restOf(chunks: AsyncIterator<Uint8Array>, { text, decoder }: { text: string; decoder: TextDecoder }): Promise<string> {
   let all = text;
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await chunks.next();
     if (done) return all;
-    all += value;
+    all += decoder.decode(value, { stream: true });
   }
 }
