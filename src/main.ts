@@ -1,47 +1,28 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
 import { exampleModel } from "./app/build-operations.ts";
-import type { AppSettings } from "./app/app-settings.ts";
+import { appSettings, catalogSources, readConfiguration, type Settings } from "./app/settings-of.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
 import { HttpServer, type TlsPair } from "./http/http-server.ts";
 import { countConnections, openFilesWarning } from "./http/open-files.ts";
 import { serveMetrics } from "./http/serve-metrics.ts";
-import type { ConfiguredProvider } from "./inference/catalog/configured-provider.ts";
 import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
-import type { MasterSecrets } from "./account/byok/open-byok.ts";
 import { balanceOf } from "./account/ledger/account-book.ts";
-import type { CatalogSources } from "./app/live-catalog.ts";
 import { reloadOnSignal } from "./app/reload-on-signal.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
-import type { Configuration } from "./platform/config/configuration.ts";
-import { loadEncryptionKey } from "./platform/config/encryption-key.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
-import { loadConfiguration } from "./platform/config/load-configuration.ts";
 import { withSecretFiles } from "./platform/config/secret-files.ts";
 import { SharedStateAwayError } from "./platform/shared-state/shared-state-error.ts";
 import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
 import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
 import { createMetrics } from "./platform/telemetry/metrics.ts";
 import { createTracing } from "./platform/telemetry/tracing.ts";
-
-type Settings = Configuration<ConfiguredProvider>;
-
-const catalogSources = ({ providers, routers, catalog }: Settings): CatalogSources => ({ providers, routers, ...catalog });
-
-/** The secrets key where one is set, else the encryption key; what either of them has wrapped before is wrapped anew. */
-function masterSecretsOf({ secretsKey, previousSecretsKey }: Settings, encryptionKey: Uint8Array): MasterSecrets {
-  const decoded = (key: string): Uint8Array => new Uint8Array(Buffer.from(key, "base64"));
-  return {
-    current: secretsKey === undefined ? encryptionKey : decoded(secretsKey),
-    previous: [encryptionKey, ...(previousSecretsKey === undefined ? [] : [decoded(previousSecretsKey)])],
-  };
-}
 
 /** Options of the command line; throws a `ConfigurationError` for one that does not exist. */
 function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
@@ -50,56 +31,10 @@ function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
   throw new ConfigurationError([{ key: unknown, message: "there is no such option; the one that exists is --no-migrate" }]);
 }
 
-function appSettings(configuration: Settings, publicUrl: () => string): AppSettings {
-  const { storage, server } = configuration;
-  const { noMigrate } = readOptions(process.argv.slice(2));
-  const encryptionKey = loadEncryptionKey({
-    configured: configuration.encryptionKey, dataDirectory: configuration.dataDirectory, embedded: storage.embedded,
-    databaseExists: storage.embedded && existsSync(storage.url.slice("sqlite:".length)),
-  });
-  return {
-    version,
-    storageUrl: storage.url,
-    mayMigrate: !noMigrate,
-    durability: storage.durability,
-    sharedUrl: configuration.shared.url === "memory:" ? undefined : configuration.shared.url,
-    encryptionKey,
-    masterSecrets: masterSecretsOf(configuration, encryptionKey),
-    environment: withSecretFiles(process.env),
-    ...catalogSources(configuration),
-    sandbox: configuration.sandbox.enabled,
-    plans: configuration.plans,
-    bootstrap: configuration.bootstrap,
-    people: configuration.auth,
-    mail: configuration.mail,
-    proxies: configuration.proxies,
-    extraCertificates: configuration.extraCertificates,
-    webhookNetworks: configuration.webhooks.allowedNetworks,
-    clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
-    hubImportNetworks: configuration.hub.importNetworks,
-    payments: configuration.payments,
-    referrals: configuration.referrals,
-    generationDays: configuration.retention.generationsDays,
-    logBudgetBytes: configuration.retention.logBudgetGb * 1e9,
-    responseDays: configuration.retention.responsesDays,
-    trustProxy: server.trustProxy,
-    disconnect: configuration.disconnect,
-    ocrModel: configuration.ocr.model,
-    dashboard: configuration.dashboard ? dashboardPlace : undefined,
-    metricsElsewhere: configuration.metricsPort !== undefined,
-    publicUrl,
-  };
-}
-
 /** The built dashboard, and what builds it from a checkout; a release carries the folder alone. */
 const dashboardPlace = {
   folder: resolve(import.meta.dirname, "../dashboard/dist"), buildScript: resolve(import.meta.dirname, "../scripts/build-dashboard.ts"),
 };
-
-const readConfiguration = (): Promise<Settings> => loadConfiguration({
-  environment: withSecretFiles(process.env), workingDirectory: process.cwd(),
-  providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
-});
 
 /** Takes what earlier releases and restored copies left open to others, and reports what it cannot. */
 function closeFiles({ dataDirectory, storage }: Settings, logger: Logger): void {
@@ -112,7 +47,9 @@ function closeFiles({ dataDirectory, storage }: Settings, logger: Logger): void 
 async function start(): Promise<void> {
   // Whatever is made from here on, databases, logs of them and temporary files, is for this user alone.
   process.umask(0o077);
-  const configuration = await readConfiguration();
+  const environment = withSecretFiles(process.env);
+  const readSettings = (): Promise<Settings> => readConfiguration(withSecretFiles(process.env), process.cwd());
+  const configuration = await readSettings();
   const logger = createLogger({ level: configuration.logLevel });
   closeFiles(configuration, logger);
   const metrics = createMetrics();
@@ -121,7 +58,10 @@ async function start(): Promise<void> {
   });
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
-  const app = await createApp(appSettings(configuration, publicUrl), { logger, metrics, tracing });
+  const app = await createApp(appSettings(configuration, {
+    version, environment, publicUrl, mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
+    dashboard: configuration.dashboard ? dashboardPlace : undefined,
+  }), { logger, metrics, tracing });
   const { host, port, tls, bodyMemoryBytes } = configuration.server;
   const server = listenAt({ host, port }, () => new HttpServer({
     host, port, ...app, tls: tls && readTls(tls), bodyMemoryBytes,
@@ -136,7 +76,7 @@ async function start(): Promise<void> {
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
   endOnSignal(app, { server, logger });
-  reloadOnSignal(app, { readSources: async () => catalogSources(await readConfiguration()), hasTerminal: process.stdout.isTTY, logger });
+  reloadOnSignal(app, { readSources: async () => catalogSources(await readSettings()), hasTerminal: process.stdout.isTTY, logger });
   watchForMistakes(logger);
   const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
   const otherUrls = configuration.server.publicUrl === undefined && isEveryAddress(host)

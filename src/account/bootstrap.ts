@@ -18,6 +18,8 @@ import type { WorkspaceStore } from "./workspaces/workspace-store.ts";
 export interface BootstrapSettings {
   llmKey: string | undefined;
   managementKey: string | undefined;
+  /** What the management key is called; `bootstrap` where absent. */
+  managementKeyName?: string;
   creditsNanoUsd: bigint | undefined;
   plan: PlanId;
 }
@@ -53,7 +55,9 @@ export async function bootstrap(
   if (settings.llmKey !== undefined && !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))) {
     await deps.minter.mint({ workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId }, settings.llmKey);
   }
-  if (settings.managementKey !== undefined) await ensureManagementKey(deps, { workspace, secret: settings.managementKey });
+  if (settings.managementKey !== undefined) {
+    await ensureManagementKey(deps, { workspace, secret: settings.managementKey, name: settings.managementKeyName ?? "bootstrap" });
+  }
   if (settings.creditsNanoUsd !== undefined) await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
   const wantsFirstKey = settings.llmKey === undefined && !hasKeys;
   return {
@@ -75,13 +79,13 @@ async function createFirstWorkspace({ workspaces, directory, clock }: BootstrapD
 
 async function ensureManagementKey(
   { directory, hasher, managementKeys, clock }: BootstrapDependencies,
-  { workspace, secret }: { workspace: Workspace; secret: string },
+  { workspace, secret, name }: { workspace: Workspace; secret: string; name: string },
 ): Promise<void> {
   const hash = hasher.hash(secret);
   if (await managementKeys.exists(hash)) return;
   const nowMs = clock.nowMs();
   const key = {
-    id: newId("mgk", nowMs), hash, workspaceId: workspace.id, name: "bootstrap", description: null, scopes,
+    id: newId("mgk", nowMs), hash, workspaceId: workspace.id, name, description: null, scopes,
     label: maskSecret(secret, brand.managementKeyFamilyPrefix), createdAtMs: nowMs, expiresAtMs: null,
     revokedAtMs: null, revocationReason: null, creatorUserId: null,
   };

@@ -28,7 +28,7 @@ export function announcement(facts: {
     otherUrls.length === 0 ? undefined : ["Elsewhere", `${otherUrls.join(", ")}   (from other machines)`],
     firstSecret === undefined ? undefined : ["First key", `${firstSecret}   (shown once)`],
     facts.sandbox === undefined ? undefined : ["Models", sandboxTexts[facts.sandbox]],
-    credit ? ["Credits", "none, so paid models answer 402; start with SWITCHYARD_BOOTSTRAP_CREDITS=100 to add 100 USD"] : undefined,
+    credit ? ["Credits", "none, so paid models answer 402; npx switchyard credits grant 100 adds 100 USD"] : undefined,
     ["Try it", `curl ${url}/v1/chat/completions -H "Authorization: Bearer ${firstSecret ?? "$SWITCHYARD_KEY"}" `
       + `-d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`],
   ];

@@ -16,7 +16,7 @@ interface Ban {
 
 const main = {
   "src/main.ts": "reads the environment and writes to the terminal for everybody",
-  "src/doctor.ts": "a program of its own, that does the same",
+  "src/switchyard.ts": "a program of its own, that does the same",
   "src/migrate.ts": "a program of its own, that does the same",
 };
 const clock = { "src/platform/lib/clock.ts": "is the clock" };

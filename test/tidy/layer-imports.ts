@@ -7,7 +7,8 @@ import { lineOf } from "./syntax-nodes.ts";
  * spine (`src/inference/*.ts`); a name with `/*` means a room with everything in it.
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
-  main: ["app", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
+  main: ["app", "cli", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
+  cli: ["app", "http", "inference/catalog", "account", "platform/*"],
   app: ["endpoints", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   endpoints: ["http", "pages", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   consent: ["account", "platform/*"],

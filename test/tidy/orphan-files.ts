@@ -4,7 +4,7 @@ import type { SourceTree } from "./source-tree.ts";
 /** Files that are started by name, each with who starts it. */
 const entryPoints: Readonly<Record<string, string>> = {
   "src/main.ts": "npm start",
-  "src/doctor.ts": "npm run doctor",
+  "src/switchyard.ts": "bin/switchyard.mjs, and npm run doctor",
   "src/migrate.ts": "npm run migrate",
   "bench/embeddings.ts": "npm run bench:embeddings",
   "bench/embeddings/bare-server.ts": "bench/embeddings.ts",

@@ -5,11 +5,11 @@ import { endProcesses, runProcess, startProcess } from "../../support/process.ts
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { type OpenedStore, stores } from "./support/stores.ts";
 
-const doctorPath = join(import.meta.dir, "..", "..", "..", "src", "doctor.ts");
+const doctorPath = join(import.meta.dir, "..", "..", "..", "src", "switchyard.ts");
 
 afterAll(endProcesses);
 
-const doctor = ({ options }: OpenedStore) => runProcess({ ...options, command: [process.execPath, doctorPath] });
+const doctor = ({ options }: OpenedStore) => runProcess({ ...options, command: [process.execPath, doctorPath, "doctor", "--offline"] });
 
 const engines = stores.map(({ name, open }) => [name, open] as const);
 

@@ -1,0 +1,203 @@
+import { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { version } from "../../package.json";
+import { databasePathOf, encryptionKeyOf, type Settings } from "../app/settings-of.ts";
+import { buildStorage } from "../app/build-storage.ts";
+import { systemClock } from "../platform/lib/clock.ts";
+import { createLogger } from "../platform/telemetry/logger.ts";
+import type { CommandContext } from "./command-context.ts";
+import { checkBooks, compareSchema, openSqlite } from "./database.ts";
+import { createSettings } from "./local-gateway.ts";
+import { CommandError } from "./terminal.ts";
+
+/** What `manifest.json` of a backup says. */
+interface Manifest {
+  format: "switchyard-backup-1";
+  version: string;
+  created_at: string;
+  engine: "sqlite" | "postgres";
+  /** SHA-256 of each file, in hex. */
+  files: Record<string, string>;
+}
+
+const sqliteFile = "switchyard.db";
+const postgresFile = "postgres.dump";
+const keyFile = "encryption.key";
+
+const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+/** Runs a program of Postgres. Throws `CommandError` with what it said. */
+function runProgram(program: string, parameters: readonly string[]): void {
+  if (Bun.which(program) === null)
+    throw new CommandError(`${program} is not installed: install the client programs of Postgres (postgresql-client)`, 2);
+  const { exitCode, stderr } = Bun.spawnSync([program, ...parameters], { stdout: "ignore", stderr: "pipe" });
+  if (exitCode !== 0) throw new CommandError(`${program} failed: ${stderr.toString().trim()}`);
+}
+
+/** Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` with what is wrong. */
+async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void> {
+  const { query, close } = openSqlite(path);
+  try {
+    const pages = (await query("pragma integrity_check"))
+      .map((row) => String(row["integrity_check"]))
+      .filter((text) => text !== "ok");
+    const { unknown } = await compareSchema(query);
+    const problems = [
+      ...pages,
+      ...unknown.map((name) => `a newer release wrote it: ${name}`),
+      ...(await checkBooks(query, encryptionKey)),
+    ];
+    if (problems.length > 0) throw new CommandError(`the copy is not whole:\n${problems.join("\n")}`);
+  } finally {
+    await close();
+  }
+}
+
+/** Copies the database at one moment, beside a gateway that goes on, and the key that opens its secrets. */
+async function copySqlite(
+  settings: Settings,
+  { path, folder, withKey }: { path: string; folder: string; withKey: boolean },
+): Promise<string[]> {
+  const target = join(folder, sqliteFile);
+  if (!existsSync(path)) throw new CommandError(`there is no database at ${path}`, 2);
+  const database = new Database(path, { readonly: true });
+  try {
+    database.query("vacuum into ?").run(target);
+  } finally {
+    database.close();
+  }
+  chmodSync(target, 0o600);
+  await verifyCopy(target, encryptionKeyOf(settings));
+  const kept = join(settings.dataDirectory, keyFile);
+  if (!withKey || !existsSync(kept)) return [sqliteFile];
+  copyFileSync(kept, join(folder, keyFile));
+  chmodSync(join(folder, keyFile), 0o600);
+  return [sqliteFile, keyFile];
+}
+
+/** Backs the database up into a new folder, while a gateway runs or without one, and verifies the copy. */
+export async function backup(context: CommandContext, folder: string, { withKey }: { withKey: boolean }): Promise<void> {
+  const settings = await createSettings(context);
+  if (existsSync(folder) && readdirSync(folder).length > 0)
+    throw new CommandError(`${folder} is not empty; name a new folder`, 2);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = databasePathOf(settings);
+  let files: string[];
+  if (path === undefined) {
+    runProgram("pg_dump", ["--format=custom", `--file=${join(folder, postgresFile)}`, settings.storage.url]);
+    runProgram("pg_restore", ["--list", join(folder, postgresFile)]);
+    chmodSync(join(folder, postgresFile), 0o600);
+    files = [postgresFile];
+  } else {
+    files = await copySqlite(settings, { path, folder, withKey });
+  }
+  const manifest: Manifest = {
+    format: "switchyard-backup-1",
+    version,
+    created_at: new Date(systemClock.nowMs()).toISOString(),
+    engine: path === undefined ? "postgres" : "sqlite",
+    files: Object.fromEntries(files.map((name) => [name, hashOf(join(folder, name))])),
+  };
+  writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+  if (context.terminal.result({ folder, ...manifest })) return;
+  context.terminal.line(`Backed up to ${folder} and verified: ${files.join(", ")}.`);
+  if (!files.includes(keyFile))
+    context.terminal.line(
+      "The encryption key is not in it; keep SWITCHYARD_ENCRYPTION_KEY with it: no stored key works without it.",
+    );
+}
+
+function readManifest(folder: string): Manifest {
+  const path = join(folder, "manifest.json");
+  if (!existsSync(path)) throw new CommandError(`${folder} is no backup: it has no manifest.json`, 2);
+  const manifest = JSON.parse(readFileSync(path, "utf8")) as Manifest;
+  for (const [name, hash] of Object.entries(manifest.files)) {
+    const file = join(folder, basename(name));
+    if (!existsSync(file) || hashOf(file) !== hash)
+      throw new CommandError(`${name} of the backup is missing or was changed; nothing was restored`);
+  }
+  return manifest;
+}
+
+/** Throws where a gateway uses the database. */
+async function requireUnused(settings: Settings): Promise<void> {
+  const logger = createLogger({ level: "silent" });
+  await (
+    await buildStorage(
+      { storageUrl: settings.storage.url, durability: settings.storage.durability, sharedUrl: undefined },
+      logger,
+    )
+  ).close();
+}
+
+/** Restores a backup; what is there is kept beside it under another name. The gateway has to be stopped. */
+export async function restore(context: CommandContext, folder: string, { force }: { force: boolean }): Promise<void> {
+  const settings = await createSettings(context);
+  const manifest = readManifest(folder);
+  const path = databasePathOf(settings);
+  if ((path === undefined) !== (manifest.engine === "postgres")) {
+    throw new CommandError(
+      `this is a backup of ${manifest.engine}, and the configuration names ${settings.storage.embedded ? "SQLite" : "Postgres"}`,
+      2,
+    );
+  }
+  const kept =
+    path === undefined ? restorePostgres(settings, { folder, force }) : await restoreSqlite(settings, { path, folder, force });
+  if (context.terminal.result({ restored: folder, created_at: manifest.created_at, kept })) return;
+  context.terminal.line(
+    `Restored the backup of ${manifest.created_at} and verified it. Start the gateway with: switchyard start`,
+  );
+  if (kept !== undefined) context.terminal.line(`What was there before is in ${kept}.`);
+}
+
+function restorePostgres(settings: Settings, { folder, force }: { folder: string; force: boolean }): undefined {
+  const replacing = force ? ["--clean", "--if-exists"] : [];
+  runProgram("pg_restore", [
+    ...replacing,
+    "--exit-on-error",
+    "--single-transaction",
+    "--no-owner",
+    `--dbname=${settings.storage.url}`,
+    join(folder, postgresFile),
+  ]);
+}
+
+async function restoreSqlite(
+  settings: Settings,
+  { path, folder, force }: { path: string; folder: string; force: boolean },
+): Promise<string | undefined> {
+  const place = dirname(path);
+  const restoredKey = join(folder, keyFile);
+  const key = existsSync(restoredKey)
+    ? new Uint8Array(Buffer.from(readFileSync(restoredKey, "utf8").trim(), "base64"))
+    : encryptionKeyOf(settings);
+  await verifyCopy(join(folder, sqliteFile), key);
+  mkdirSync(place, { recursive: true, mode: 0o700 });
+  const old = readdirSync(place).filter((name) => name.startsWith(basename(path)) || name === keyFile);
+  if (existsSync(path)) {
+    if (!force)
+      throw new CommandError(
+        `there is a database at ${path}; restore over it with --force, which keeps it under another name`,
+        2,
+      );
+    await requireUnused(settings);
+  }
+  const aside = join(place, `before-restore-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`);
+  if (old.length > 0) {
+    mkdirSync(aside, { mode: 0o700 });
+    for (const name of old) if (name !== keyFile || existsSync(restoredKey)) renameSync(join(place, name), join(aside, name));
+  }
+  for (const [from, to] of [
+    [sqliteFile, path],
+    [keyFile, join(settings.dataDirectory, keyFile)],
+  ] as const) {
+    if (!existsSync(join(folder, from))) continue;
+    copyFileSync(join(folder, from), `${to}.restoring`);
+    chmodSync(`${to}.restoring`, 0o600);
+    renameSync(`${to}.restoring`, to);
+  }
+  await verifyCopy(path, key);
+  return old.length > 0 ? aside : undefined;
+}

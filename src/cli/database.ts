@@ -1,0 +1,42 @@
+import { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { Client } from "pg";
+import { checkLedger } from "../account/ledger/ledger-check.ts";
+import { checkAuditLog, type Query } from "../account/security/audit-check.ts";
+import { migrations } from "../platform/storage/migrations/index.ts";
+import { CommandError } from "./terminal.ts";
+
+/** A database that is only read, at one moment, beside gateways that write. */
+export interface OpenedForReading {
+  query: Query;
+  close(): Promise<void>;
+}
+
+/** Opens a SQLite database for reading. */
+export function openSqlite(path: string): OpenedForReading {
+  if (!existsSync(path)) throw new CommandError(`there is no database at ${path}`, 2);
+  const database = new Database(path, { readonly: true });
+  database.run("begin");
+  return { query: async (text) => database.query<Record<string, unknown>, []>(text).all(), close: async () => database.close() };
+}
+
+/** Opens a Postgres database for reading. */
+export async function openPostgres(connectionString: string): Promise<OpenedForReading> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  await client.query("begin isolation level repeatable read read only");
+  return { query: async (text) => (await client.query<Record<string, unknown>>(text)).rows, close: () => client.end() };
+}
+
+/** Migrations that a database lacks, and those that this release does not know. */
+export async function compareSchema(query: Query): Promise<{ missing: string[]; unknown: string[] }> {
+  const done = (await query("select name from kysely_migration")).map(({ name }) => String(name));
+  const known = migrations.map(({ name }) => name);
+  return { missing: known.filter((name) => !done.includes(name)), unknown: done.filter((name) => !known.includes(name)) };
+}
+
+/** What is wrong with the books and the audit log. */
+export const checkBooks = async (query: Query, encryptionKey: Uint8Array): Promise<string[]> => [
+  ...(await checkLedger(query)),
+  ...(await checkAuditLog(query, encryptionKey)),
+];

@@ -1,0 +1,182 @@
+import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { databasePathOf, encryptionKeyOf, type Settings } from "../app/settings-of.ts";
+import { buildProviders } from "../inference/catalog/build-catalog.ts";
+import { hasCredential } from "../inference/catalog/reachability.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import { withSecretFiles } from "../platform/config/secret-files.ts";
+import { systemClock } from "../platform/lib/clock.ts";
+import type { CommandContext } from "./command-context.ts";
+import { checkBooks, compareSchema, openPostgres, openSqlite, type OpenedForReading } from "./database.ts";
+import { createSettings } from "./local-gateway.ts";
+
+/** One finding of the doctor. */
+export interface Finding {
+  check: string;
+  state: "ok" | "warning" | "problem";
+  text: string;
+}
+
+const ok = (check: string, text: string): Finding => ({ check, state: "ok", text });
+const warning = (check: string, text: string): Finding => ({ check, state: "warning", text });
+const problem = (check: string, text: string): Finding => ({ check, state: "problem", text });
+
+const diskBytesWanted = 2e9;
+const diskBytesLeast = 200e6;
+const clockSkewMsMax = 30_000;
+const providerTimeoutMs = 5_000;
+const root = join(import.meta.dirname, "..", "..");
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+function checkVersions(): Finding[] {
+  const { dependencies, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+    version: string;
+  };
+  const wanted = dependencies["bun"];
+  return [
+    Bun.version === wanted
+      ? ok("versions", `switchyard ${version} on Bun ${Bun.version}`)
+      : warning("versions", `switchyard ${version} was tested on Bun ${wanted}, this is Bun ${Bun.version}: run \`npm ci\``),
+  ];
+}
+
+function checkDisk({ dataDirectory }: Settings): Finding[] {
+  if (!existsSync(dataDirectory)) return [warning("disk", `${dataDirectory} does not exist yet; the first start makes it`)];
+  const { bavail, bsize } = statfsSync(dataDirectory);
+  const freeBytes = bavail * bsize;
+  const text = `${(freeBytes / 1e9).toFixed(1)} GB free at ${dataDirectory}`;
+  const isOpen = (statSync(dataDirectory).mode & 0o077) !== 0;
+  return [
+    freeBytes < diskBytesLeast
+      ? problem("disk", `${text}: the database needs room to write`)
+      : freeBytes < diskBytesWanted
+        ? warning("disk", text)
+        : ok("disk", text),
+    ...(isOpen
+      ? [warning("files", `other users of this machine can read ${dataDirectory}; the next start makes it private`)]
+      : []),
+  ];
+}
+
+async function checkDatabase(settings: Settings): Promise<Finding[]> {
+  const path = databasePathOf(settings);
+  if (path !== undefined && !existsSync(path)) {
+    return [
+      problem("database", `the database could not be checked: there is no database at ${path}; \`switchyard start\` makes it`),
+    ];
+  }
+  let opened: OpenedForReading | undefined;
+  try {
+    opened = path === undefined ? await openPostgres(settings.storage.url) : openSqlite(path);
+    const { query } = opened;
+    const key = encryptionKeyOf(settings);
+    const { missing, unknown } = await compareSchema(query);
+    if (unknown.length > 0)
+      return [problem("database", `a newer release wrote it (${unknown.join(", ")}): install that release`)];
+    const books = await checkBooks(query, key);
+    return [
+      missing.length === 0
+        ? ok("database", path ?? "Postgres")
+        : warning("database", `the next start runs ${missing.length} migrations`),
+      ok("keys", "the encryption key is there"),
+      ...(books.length === 0
+        ? [ok("sums", "the ledger adds up, and the audit log is whole")]
+        : books.map((text) => problem("sums", text))),
+    ];
+  } catch (error) {
+    const check = error instanceof ConfigurationError ? "keys" : "database";
+    return [problem(check, `the database could not be checked: ${reasonOf(error)}`)];
+  } finally {
+    await opened?.close();
+  }
+}
+
+/** Whether a provider's address answers, with whatever status, and what its clock says. */
+async function askProvider(url: string): Promise<{ skewMs: number | undefined } | { error: string }> {
+  try {
+    const response = await fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(providerTimeoutMs) });
+    const date = Date.parse(response.headers.get("date") ?? "");
+    return { skewMs: Number.isNaN(date) ? undefined : systemClock.nowMs() - date };
+  } catch (error) {
+    return { error: reasonOf(error) };
+  }
+}
+
+async function checkProviders(settings: Settings, { environment }: CommandContext): Promise<Finding[]> {
+  const providers = buildProviders({
+    environment: withSecretFiles(environment),
+    configuredProviders: settings.providers,
+    nowMs: systemClock.nowMs(),
+  });
+  const asked = [...providers.values()].filter((provider) => hasCredential(provider) && provider.baseUrl !== undefined);
+  if (asked.length === 0)
+    return [warning("providers", "none has a key, so the sandbox answers; set OPENAI_API_KEY or another provider's key")];
+  const answers = await Promise.all(
+    asked.map(async ({ id, baseUrl = "" }) => ({ id, baseUrl, answer: await askProvider(baseUrl) })),
+  );
+  const skews = answers
+    .flatMap(({ answer }) => ("skewMs" in answer && answer.skewMs !== undefined ? [answer.skewMs] : []))
+    .sort((a, b) => a - b);
+  const skewMs = skews[Math.floor(skews.length / 2)];
+  return [
+    ...answers.map(({ id, baseUrl, answer }) =>
+      "error" in answer
+        ? problem("providers", `${id} cannot be reached at ${baseUrl}: ${answer.error}`)
+        : ok("providers", `${id} answers at ${baseUrl}`),
+    ),
+    ...(skewMs === undefined
+      ? []
+      : [
+          Math.abs(skewMs) > clockSkewMsMax
+            ? problem(
+                "clock",
+                `this machine's clock is ${Math.round(skewMs / 1000)} s off the providers': set it, or expiries and signatures fail`,
+              )
+            : ok("clock", `within ${clockSkewMsMax / 1000} s of the providers'`),
+        ]),
+  ];
+}
+
+/** Examines the installation; beside a running gateway as well as without one. */
+export async function examine(context: CommandContext, { offline }: { offline: boolean }): Promise<Finding[]> {
+  try {
+    const settings = await createSettings(context);
+    return [
+      ...checkVersions(),
+      ok("configuration", "can be used"),
+      ...checkDisk(settings),
+      ...(await checkDatabase(settings)),
+      ...(offline ? [] : await checkProviders(settings, context)),
+    ];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return [
+      ...checkVersions(),
+      ...error
+        .toString()
+        .split("\n")
+        .map((line) => problem("configuration", line)),
+    ];
+  }
+}
+
+const marks = { ok: ["green", "ok"], warning: ["yellow", "warning"], problem: ["red", "problem"] } as const;
+
+/** Shows what the doctor found; the exit code: 0, 1 where there is a problem, 2 where the database could not be checked. */
+export async function doctor(context: CommandContext, options: { offline: boolean }): Promise<number> {
+  const { terminal } = context;
+  const findings = await examine(context, options);
+  const problems = findings.filter(({ state }) => state === "problem");
+  const unreadable = problems.some(({ text }) => text.startsWith("the database could not be checked"));
+  if (!terminal.result({ healthy: problems.length === 0, findings })) {
+    for (const { check, state, text } of findings) {
+      const [style, mark] = marks[state];
+      const line = `${terminal.colour(style, mark.padEnd(8))} ${check.padEnd(14)} ${text}`;
+      if (state === "problem") terminal.note(line);
+      else terminal.line(line);
+    }
+  }
+  return unreadable ? 2 : problems.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,96 @@
+import { createSettings, openLocalGateway } from "./local-gateway.ts";
+import { CommandError } from "./terminal.ts";
+import type { CommandContext } from "./command-context.ts";
+
+const probeTimeoutMs = 2_000;
+
+/** A gateway that a command asks over its API. */
+export class GatewayApi {
+  readonly url: string;
+  private readonly secret: string | undefined;
+
+  constructor(url: string, secret: string | undefined) {
+    this.url = url;
+    this.secret = secret;
+  }
+
+  /** Sends a request below `/api/v1`. Throws `CommandError` where it is refused. */
+  async send(method: string, path: string, body?: unknown): Promise<Response> {
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(this.secret === undefined ? {} : { authorization: `Bearer ${this.secret}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (response.ok) return response;
+    throw new CommandError(`${method} ${path} was refused: ${await refusalText(response)}`);
+  }
+
+  /** Sends a request and reads its answer as JSON. */
+  async ask(method: string, path: string, body?: unknown): Promise<unknown> {
+    return (await this.send(method, path, body)).json();
+  }
+}
+
+async function refusalText(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: string; message?: string } };
+    if (error?.message !== undefined) return `${error.message} (${response.status} ${error.code ?? ""})`;
+  } catch {
+    // Not a gateway's error; what came is shown below.
+  }
+  return `${response.status} ${text.slice(0, 200)}`;
+}
+
+/** Whether a gateway answers at an address. */
+export async function isRunning(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(probeTimeoutMs) });
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** The address that was named, or where the configuration has the gateway listen. */
+async function addressOf({ url, environment, workingDirectory }: CommandContext): Promise<{ url: string; named: boolean }> {
+  const named = url ?? environment["SWITCHYARD_URL"];
+  if (named !== undefined) return { url: named.replace(/\/+$/, "").replace(/\/(?:api\/)?v1$/, ""), named: true };
+  const { server } = await createSettings({ environment, workingDirectory });
+  const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
+  const scheme = server.tls === undefined ? "http" : "https";
+  return { url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${server.port}`, named: false };
+}
+
+/** The running gateway with an LLM key, for what only a running gateway does. */
+export async function runningGateway(context: CommandContext): Promise<GatewayApi> {
+  const { url } = await addressOf(context);
+  if (!(await isRunning(url)))
+    throw new CommandError(`no gateway answers at ${url}: start one with \`switchyard start\`, or name it with --url`);
+  return new GatewayApi(url, context.key ?? context.environment["SWITCHYARD_KEY"]);
+}
+
+/**
+ * Runs a command of accounts: over the API of the gateway that runs, else on the data directory, with the whole gateway
+ * opened for it and a management key that ends with it.
+ */
+export async function withAccount<Result>(context: CommandContext, run: (api: GatewayApi) => Promise<Result>): Promise<Result> {
+  const { url, named } = await addressOf(context);
+  if (await isRunning(url)) {
+    const secret = context.key ?? context.environment["SWITCHYARD_MANAGEMENT_KEY"];
+    if (secret !== undefined) return run(new GatewayApi(url, secret));
+    throw new CommandError(
+      `a gateway runs at ${url}: set SWITCHYARD_MANAGEMENT_KEY or --key to a management key (ak_...), made in its dashboard`,
+    );
+  }
+  if (named) throw new CommandError(`no gateway answers at ${url}`);
+  const local = await openLocalGateway(context);
+  try {
+    return await run(new GatewayApi(local.url, local.managementKey));
+  } finally {
+    await local.close();
+  }
+}

@@ -1,0 +1,220 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { version } from "../../package.json";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import type { Environment } from "../platform/config/expand-references.ts";
+import { createKey, exportWorkspace, grantCredits, listKeys, revokeKey } from "./account-commands.ts";
+import { backup, restore } from "./backup.ts";
+import type { CommandContext } from "./command-context.ts";
+import { completionScript, shells } from "./completion.ts";
+import { doctor } from "./doctor.ts";
+import { ask, listModels } from "./inference-commands.ts";
+import { createSettings } from "./local-gateway.ts";
+import { CommandError, Terminal } from "./terminal.ts";
+
+/** The world around the command. */
+export interface CommandWorld {
+  environment: Environment;
+  workingDirectory: string;
+  hasColours: boolean;
+  out(text: string): void;
+  err(text: string): void;
+  /** Runs the gateway in this process until it is asked to end. */
+  start(parameters: readonly string[], variables: Readonly<Record<string, string>>): Promise<void>;
+}
+
+function amount(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError("expected a number that is not negative");
+  return value;
+}
+
+const list = (text: string): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+
+interface GlobalOptions {
+  json?: boolean;
+  url?: string;
+  key?: string;
+  config?: string;
+  dataDir?: string;
+}
+
+const variablesOf = ({ config, dataDir }: GlobalOptions): Record<string, string> => ({
+  ...(config === undefined ? {} : { SWITCHYARD_CONFIG: config }),
+  ...(dataDir === undefined ? {} : { SWITCHYARD_DATA_DIR: dataDir }),
+});
+
+/** The command line, whose commands are given what they work with. */
+class CommandLine {
+  readonly program = new Command("switchyard");
+  exitCode = 0;
+  private readonly world: CommandWorld;
+
+  constructor(world: CommandWorld) {
+    this.world = world;
+    this.program
+      .description("Runs and administers a Switchyard gateway.")
+      .version(version)
+      .exitOverride()
+      .configureOutput({ writeOut: world.out, writeErr: world.err })
+      .showHelpAfterError("(switchyard --help shows the commands)")
+      .option("--json", "print one JSON document")
+      .option("--url <url>", "the gateway (SWITCHYARD_URL, or where the configuration has it listen)")
+      .option("--key <key>", "the key (SWITCHYARD_MANAGEMENT_KEY; SWITCHYARD_KEY for models and ask)")
+      .option("--config <file>", "the configuration file (SWITCHYARD_CONFIG)")
+      .option("--data-dir <folder>", "the data (SWITCHYARD_DATA_DIR)");
+  }
+
+  context(): CommandContext {
+    const options = this.program.opts<GlobalOptions>();
+    return {
+      terminal: new Terminal({ ...this.world, json: options.json ?? false }),
+      workingDirectory: this.world.workingDirectory,
+      environment: { ...this.world.environment, ...variablesOf(options) },
+      url: options.url,
+      key: options.key,
+    };
+  }
+
+  start(parameters: readonly string[], variables: Readonly<Record<string, string>>): Promise<void> {
+    return this.world.start(parameters, { ...variablesOf(this.program.opts<GlobalOptions>()), ...variables });
+  }
+}
+
+function addOperating(line: CommandLine): void {
+  const { program } = line;
+  program
+    .command("start")
+    .description("start the gateway")
+    .option("--port <port>", "where to listen (PORT)")
+    .option("--host <host>", "(HOST)")
+    .option("--no-migrate", "refuse to start where the database lacks migrations")
+    .action(({ port, host, migrate }: { port?: string; host?: string; migrate: boolean }) =>
+      line.start(migrate ? [] : ["--no-migrate"], {
+        ...(port === undefined ? {} : { PORT: port }),
+        ...(host === undefined ? {} : { HOST: host }),
+      }),
+    );
+  program
+    .command("check")
+    .description("check the configuration, with the line of each mistake")
+    .action(async () => {
+      await createSettings(line.context());
+      if (!line.context().terminal.result({ valid: true, problems: [] }))
+        line.context().terminal.line("The configuration can be used.");
+    });
+  program
+    .command("doctor")
+    .description("examine the database, sums, keys, providers, clock, disk and versions")
+    .option("--offline", "ask no provider")
+    .action(async ({ offline = false }: { offline?: boolean }) => {
+      line.exitCode = await doctor(line.context(), { offline });
+    });
+  program
+    .command("backup")
+    .argument("<folder>", "a new folder")
+    .description("back the database up, also while the gateway runs, and verify the copy")
+    .option("--no-encryption-key", "leave encryption.key out")
+    .action((folder: string, { encryptionKey }: { encryptionKey: boolean }) =>
+      backup(line.context(), folder, { withKey: encryptionKey }),
+    );
+  program
+    .command("restore")
+    .argument("<folder>", "a backup")
+    .description("verify and restore a backup; the gateway has to be stopped")
+    .option("--force", "restore over a database, which is kept under another name")
+    .action((folder: string, { force = false }: { force?: boolean }) => restore(line.context(), folder, { force }));
+}
+
+function addAccount(line: CommandLine): void {
+  const keys = line.program.command("keys").description("create, list and revoke LLM keys");
+  keys
+    .command("create")
+    .argument("<name>")
+    .description("create a key; its secret is shown once")
+    .option("--limit <usd>", "the most that it may spend", amount)
+    .addOption(new Option("--reset <window>", "the window of the limit").choices(["daily", "weekly", "monthly"]))
+    .option("--models <ids>", "the models that it may ask, with commas", list)
+    .option("--expires <moment>", "such as 2027-01-31T00:00:00Z")
+    .option("--rate <number>", "requests a minute", amount)
+    .action((name: string, options: Parameters<typeof createKey>[2]) => createKey(line.context(), name, options));
+  keys
+    .command("list")
+    .description("list the keys")
+    .option("--disabled", "disabled ones, too")
+    .action(({ disabled = false }: { disabled?: boolean }) => listKeys(line.context(), { disabled }));
+  keys
+    .command("revoke")
+    .argument("<key>", "its id, hash or name")
+    .description("revoke a key, at once")
+    .action((wanted: string) => revokeKey(line.context(), wanted));
+  line.program
+    .command("credits")
+    .description("give credits")
+    .command("grant")
+    .argument("<usd>", "how much", amount)
+    .description("give a workspace credits")
+    .option("--workspace <id>", "which, where there are several")
+    .addOption(
+      new Option("--bucket <bucket>", "monthly ones lapse with the month").choices(["topup", "monthly"]).default("topup"),
+    )
+    .option("--description <text>", "kept with the grant")
+    .action((usd: number, options: Parameters<typeof grantCredits>[2]) => grantCredits(line.context(), usd, options));
+  line.program
+    .command("export")
+    .description("export a workspace's data as JSON, without secrets")
+    .option("--output <file>", "instead of stdout")
+    .action(({ output }: { output?: string }) => exportWorkspace(line.context(), output));
+}
+
+function addInference(line: CommandLine): void {
+  line.program
+    .command("models")
+    .argument("[text]", "part of the id")
+    .description("list the models that can be called")
+    .action((search: string | undefined) => listModels(line.context(), search));
+  line.program
+    .command("ask")
+    .argument("<question...>")
+    .description("ask one question and show the answer as it comes")
+    .option("--model <id>", "a free one where none is named")
+    .option("--max-tokens <number>", "the longest answer", amount, 1024)
+    .action((words: string[], options: Parameters<typeof ask>[2]) => ask(line.context(), words.join(" "), options));
+  line.program
+    .command("completion")
+    .argument("<shell>", shells.join(", "))
+    .description("print the script that completes these commands in a shell")
+    .action((shell: string) => line.context().terminal.piece(completionScript(line.program, shell)));
+}
+
+/** Runs one command line; gives the exit code: 0, 1 where it found or met a problem, 2 for wrong usage. */
+export async function runCommand(parameters: readonly string[], world: CommandWorld): Promise<number> {
+  const line = new CommandLine(world);
+  for (const add of [addOperating, addAccount, addInference]) add(line);
+  // Subcommands take over what the program says of its output and its errors.
+  const settle = (command: Command): void => command.commands.forEach((child) => settle(child.copyInheritedSettings(command)));
+  settle(line.program);
+  try {
+    await line.program.parseAsync(parameters, { from: "user" });
+    return line.exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return report(error, line.context());
+  }
+}
+
+function report(error: unknown, { terminal }: CommandContext): number {
+  if (error instanceof ConfigurationError) {
+    if (!terminal.result({ valid: false, problems: error.problems }))
+      terminal.note(`The configuration is wrong:\n${error.toString()}`);
+    return 1;
+  }
+  const known = error instanceof CommandError;
+  const text = error instanceof Error ? error.message : String(error);
+  if (!terminal.result({ error: { message: text } })) terminal.note(`switchyard: ${text}`);
+  return known ? error.exitCode : 1;
+}

@@ -1,0 +1,66 @@
+import { afterAll, expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
+import { jsonOf, runCommand } from "./run-command.ts";
+
+afterAll(endProcesses);
+
+const authorization = { authorization: `Bearer ${testManagementKey}` };
+const namesAt = async (url: string): Promise<string[]> => {
+  const { data } = (await (await fetch(`${url}/v1/keys`, { headers: authorization })).json()) as { data: { name: string }[] };
+  return data.map(({ name }) => name);
+};
+
+test("a backup of a running gateway is verified, and restores what was there", async () => {
+  const dataDirectory = temporaryDirectory();
+  const folder = join(temporaryDirectory(), "backup");
+  const gateway = await startProcess({ dataDirectory, environment: bootstrapVariables });
+  const make = (name: string) =>
+    fetch(`${gateway.url}/v1/keys`, { method: "POST", headers: authorization, body: JSON.stringify({ name }) });
+  await make("before");
+  expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(readdirSync(folder).toSorted()).toEqual(["encryption.key", "manifest.json", "switchyard.db"]);
+  for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  await make("after");
+  expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("is not empty"),
+  });
+  expect(await runCommand(["restore", folder], { dataDirectory })).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("--force"),
+  });
+  expect(await runCommand(["restore", folder, "--force"], { dataDirectory })).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("stop it first"),
+  });
+  await gateway.terminate();
+  const restored = await runCommand(["--json", "restore", folder, "--force"], { dataDirectory });
+  expect(restored).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(readdirSync((jsonOf(restored) as { kept: string }).kept)).toContain("switchyard.db");
+  const again = await startProcess({ dataDirectory });
+  expect(await namesAt(again.url)).toContain("before");
+  expect(await namesAt(again.url)).not.toContain("after");
+  expect((await fetch(`${again.url}/v1/credits`, { headers: { authorization: `Bearer ${testLlmKey}` } })).status).toBe(200);
+  await again.terminate();
+});
+
+test("a backup that was changed is refused, and a new machine needs nothing but the backup", async () => {
+  const dataDirectory = temporaryDirectory();
+  const folder = join(temporaryDirectory(), "backup");
+  await (await startProcess({ dataDirectory, environment: bootstrapVariables })).terminate();
+  await runCommand(["backup", folder], { dataDirectory });
+  const elsewhere = join(temporaryDirectory(), "new");
+  expect(await runCommand(["restore", folder], { dataDirectory: elsewhere })).toMatchObject({ exitCode: 0 });
+  const gateway = await startProcess({ dataDirectory: elsewhere });
+  expect(await namesAt(gateway.url)).toEqual(["bootstrap"]);
+  await gateway.terminate();
+  const bytes = await Bun.file(join(folder, "switchyard.db")).bytes();
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+  await Bun.write(join(folder, "switchyard.db"), bytes);
+  const refused = await runCommand(["restore", folder, "--force"], { dataDirectory: elsewhere });
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("was changed; nothing was restored") });
+});

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { at } from "../api/at.ts";
+import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
+import { jsonOf, runCommand } from "./run-command.ts";
+
+const dataDirectory = temporaryDirectory();
+let gateway: GatewayProcess;
+const online = () => ({
+  environment: { SWITCHYARD_URL: gateway.url, SWITCHYARD_MANAGEMENT_KEY: testManagementKey, SWITCHYARD_KEY: testLlmKey },
+});
+
+beforeAll(async () => {
+  gateway = await startProcess({ dataDirectory, environment: bootstrapVariables });
+});
+afterAll(endProcesses);
+
+describe("the command beside a running gateway", () => {
+  test("creates a key with a cap, lists it, and revokes it", async () => {
+    const created = await runCommand(
+      ["keys", "create", "laptop", "--limit", "5", "--reset", "daily", "--models", "sandbox/chat:free"],
+      online(),
+    );
+    expect(created).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("not shown again") });
+    const secret = created.stdout.trim();
+    expect(secret).toStartWith("sk-svc-v1-");
+    const listed = await runCommand(["--json", "keys", "list"], online());
+    expect(jsonOf(listed)).toContainEqual(
+      expect.objectContaining({ name: "laptop", limit: 5, limit_reset: "daily", allowed_models: ["sandbox/chat:free"] }),
+    );
+    expect((await runCommand(["keys", "list"], online())).stdout).toMatch(
+      /^ID +NAME +KEY +LIMIT[\s\S]+laptop +\S+ +\$5 daily +\$5 +never +active/m,
+    );
+    const asked = await runCommand(["--key", secret, "--json", "ask", "Hello"], online());
+    expect(jsonOf(asked)).toMatchObject({ model: "sandbox/chat:free", content: expect.any(String) });
+    expect((await runCommand(["keys", "revoke", "laptop"], online())).stdout).toMatch(
+      /^The key laptop \(key_\S+\) is revoked\.\n$/,
+    );
+    expect(await runCommand(["--key", secret, "ask", "Hello"], online())).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("401"),
+    });
+    expect(await runCommand(["keys", "revoke", "laptop"], online())).toMatchObject({ exitCode: 1 });
+  });
+
+  test("grants credits to the only workspace, and exports what it has without secrets", async () => {
+    const granted = await runCommand(["--json", "credits", "grant", "2.5", "--description", "for a trial"], online());
+    expect(jsonOf(granted)).toMatchObject({ object: "credit_grant", amount: 2.5, bucket: "topup", description: "for a trial" });
+    const exported = await runCommand(["export"], online());
+    expect(jsonOf(exported)).toMatchObject({ object: "workspace_export", credits: { balance: 12.5 }, left_out: {} });
+    expect(exported.stdout).not.toContain(testLlmKey);
+    const file = join(temporaryDirectory(), "export.json");
+    expect(await runCommand(["export", "--output", file], online())).toMatchObject({
+      exitCode: 0,
+      stdout: `Exported to ${file}.\n`,
+    });
+    expect(at(await Bun.file(file).json(), "keys.data.0.name")).toBeString();
+  });
+
+  test("shows models, and an answer as it comes with what it cost", async () => {
+    expect((await runCommand(["models", "sandbox/chat"], online())).stdout).toMatch(
+      /^MODEL +CONTEXT +INPUT\/1M +OUTPUT\/1M\nsandbox\/chat:free +131072 +\$0 +\$0\n$/,
+    );
+    const answer = await runCommand(["ask", "sandbox:tokens=5", "--model", "sandbox/chat:free"], online());
+    expect(answer).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^sandbox\/chat:free: \d+ tokens in, 5 out, \$0\n$/),
+    });
+    expect(answer.stdout.trim()).not.toBe("");
+  });
+
+  test("names the key that is missing, and the gateway that does not answer", async () => {
+    const keyless = await runCommand(["keys", "list"], { environment: { SWITCHYARD_URL: gateway.url } });
+    expect(keyless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("set SWITCHYARD_MANAGEMENT_KEY or --key") });
+    const away = await runCommand(["--url", "http://127.0.0.1:1", "models"]);
+    expect(away).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no gateway answers at http://127.0.0.1:1") });
+  });
+
+  test("is refused as usage with 2 where words or options do not exist", async () => {
+    for (const parameters of [
+      ["cheese"],
+      ["keys", "create"],
+      ["--cheese"],
+      ["keys", "create", "x", "--limit", "much"],
+      ["completion", "cmd"],
+    ]) {
+      expect([parameters, (await runCommand(parameters, online())).exitCode]).toEqual([parameters, 2]);
+    }
+    expect((await runCommand(["--help"])).stdout).toMatch(/start .*\n[\s\S]*doctor[\s\S]*backup[\s\S]*keys[\s\S]*completion/);
+    expect((await runCommand(["completion", "bash"])).stdout).toContain('"keys") words="create list revoke --help" ;;');
+  });
+});
+
+describe("the command without a gateway", () => {
+  test("works on the data directory, and leaves no key of its own in force", async () => {
+    await gateway.terminate();
+    const offline = { dataDirectory };
+    const created = await runCommand(["--json", "keys", "create", "offline"], offline);
+    expect(created).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(jsonOf(created)).toMatchObject({ key: expect.stringMatching(/^sk-svc-v1-/), data: { name: "offline" } });
+    const managementKeys = at(jsonOf(await runCommand(["export"], offline)), "management_keys.data") as {
+      name: string;
+      status?: string;
+    }[];
+    const own = managementKeys.filter(({ name }) => name === "switchyard command");
+    expect(own.length).toBe(2);
+    gateway = await startProcess({ dataDirectory });
+    const listed = jsonOf(await runCommand(["--json", "keys", "list"], online()));
+    expect(listed).toContainEqual(expect.objectContaining({ name: "offline" }));
+    const left = await fetch(`${gateway.url}/v1/management-keys`, { headers: { authorization: `Bearer ${testManagementKey}` } });
+    expect(at(await left.json(), "data")).not.toContainEqual(expect.objectContaining({ name: "switchyard command" }));
+  });
+
+  test("says that there is no database yet", async () => {
+    const answer = await runCommand(["keys", "list"], { environment: { PORT: "1" } });
+    expect(answer).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("run `switchyard start` first") });
+  });
+
+  test("checks a configuration with its lines", async () => {
+    expect(await runCommand(["check"], { yaml: "server:\n  port: 80\n" })).toMatchObject({
+      exitCode: 0,
+      stdout: "The configuration can be used.\n",
+    });
+    const wrong = { yaml: "server:\n  port: 80\nretention:\n  log_budget_gb: many\n" };
+    expect(await runCommand(["check"], wrong)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("switchyard.yaml:4 retention.log_budget_gb"),
+    });
+    expect(jsonOf(await runCommand(["--json", "check"], wrong))).toMatchObject({
+      valid: false,
+      problems: [{ key: "retention.log_budget_gb", line: 4 }],
+    });
+  });
+
+  test("starts a gateway that ends with the command", async () => {
+    const root = join(import.meta.dir, "..", "..", "..");
+    const started = await startProcess({
+      command: ["node", join(root, "bin", "switchyard.mjs"), "start", "--host", "127.0.0.1"],
+    });
+    expect((await fetch(`${started.url}/readyz`)).status).toBe(200);
+    expect(await started.terminate()).toBe(0);
+    expect(fetch(`${started.url}/readyz`)).rejects.toThrow();
+  });
+});
