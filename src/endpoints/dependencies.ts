@@ -13,6 +13,7 @@ import type { ManagementKeyStore } from "../account/keys/management-key-store.ts
 import type { GrantStore } from "../account/ledger/grant-store.ts";
 import type { Grants } from "../account/ledger/grants.ts";
 import type { LedgerPort } from "../account/ledger/ledger-port.ts";
+import type { Statements } from "../account/ledger/statement.ts";
 import type { LedgerStore } from "../account/ledger/ledger-store.ts";
 import type { PlanCredits } from "../account/ledger/open-credits.ts";
 import type { Payments } from "../account/payments/open-payments.ts";
@@ -73,6 +74,7 @@ export interface Dependencies {
   inference: InferenceDependencies;
   ledger: LedgerPort;
   ledgerStore: LedgerStore;
+  statements: Statements;
   grants: Grants;
   grantStore: GrantStore;
   /** The workspace of whoever runs the service. */

@@ -1,13 +1,15 @@
 import type { Endpoint } from "../http/endpoint.ts";
 import { listAuditLog } from "./account/audit.ts";
 import {
-  changeBudget, createBudget, deleteBudget, getBudget, listBudgetAlerts, listBudgets, rotateBudgetSecret,
+  changeBudget, createBudget, deleteBudget, getBudget, listAlerts, listBudgetAlerts, listBudgets, rotateBudgetSecret, testBudgetAlert,
 } from "./account/budgets.ts";
 import { changeProviderKey, createProviderKey, deleteProviderKey, listProviderKeys } from "./account/byok.ts";
 import { changeDonation, donateProviderKey, withdrawProviderKey } from "./account/byok-donations.ts";
+import { testNewProviderKey, testProviderKey } from "./account/byok-tests.ts";
+import { listCreditTransactions } from "./account/credit-transactions.ts";
 import { credits } from "./account/credits.ts";
 import { authKey, currentKey } from "./account/current-key.ts";
-import { createChildKey, deleteChildKey } from "./account/child-keys.ts";
+import { createChildKey, createChildOfKey, deleteChildKey } from "./account/child-keys.ts";
 import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
 import { createKey, listKeys } from "./account/keys.ts";
 import { createManagementKey, listManagementKeys, revokeManagementKey } from "./account/management-keys.ts";
@@ -20,7 +22,9 @@ import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./acco
 import { stripeWebhook } from "./account/payments-webhook.ts";
 import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
-import { changePreset, createPreset, deletePreset, getPreset, listPresets } from "./account/presets.ts";
+import {
+  changePreset, createPreset, deletePreset, getPreset, listPresets, listPresetVersions, restorePresetVersion,
+} from "./account/presets.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { errorsOverview } from "./admin/errors.ts";
 import { grantCredits, listGrants } from "./admin/grants.ts";
@@ -44,6 +48,7 @@ import {
 import { linkProvider, providerCallback, signInByPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
 import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signInWithCode } from "./account/session-two-factor.ts";
 import { changeEmail, deleteAccount, listSignInMethods, unlinkSignInMethod } from "./account/session-account.ts";
+import { changePreferences, getPreferences } from "./account/session-preferences.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
@@ -130,15 +135,18 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
   requestPasswordReset, resetPassword, sendVerification, verifyEmail,
   listSignInMethods, unlinkSignInMethod, deleteAccount, changeEmail,
-  deletePasskey, changePassword, getSession, changeSession, listSessions, revokeSession, revokeOtherSessions,
+  deletePasskey, changePassword, getSession, changeSession, getPreferences, changePreferences, listSessions,
+  revokeSession, revokeOtherSessions,
   listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,
   deleteOrganization, listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
   // Account
-  createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, deleteChildKey, credits,
+  createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, createChildOfKey, deleteChildKey,
+  credits, listCreditTransactions,
   getReferrals, acceptReferral,
   createManagementKey, listManagementKeys, revokeManagementKey,
-  createPreset, listPresets, getPreset, changePreset, deletePreset,
-  createProviderKey, listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
+  createPreset, listPresets, getPreset, changePreset, deletePreset, listPresetVersions, restorePresetVersion,
+  createProviderKey, testNewProviderKey, testProviderKey,
+  listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
   // Consent
   createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow,
   oauthToken, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
@@ -155,7 +163,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Payments
   quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
   listInvoices, getInvoice, stripeWebhook,
-  createBudget, listBudgets, getBudget, changeBudget, deleteBudget, rotateBudgetSecret, listBudgetAlerts,
+  createBudget, listBudgets, getBudget, changeBudget, deleteBudget, rotateBudgetSecret, testBudgetAlert, listBudgetAlerts, listAlerts,
   // Security
   listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
   // Operators

@@ -136,7 +136,7 @@ function withPreset(
   if (fields.length === 0) return body;
   const config = { model: String(body["model"]), provider: Bun.YAML.parse(`{${fields.join(", ")}}`) as Record<string, unknown> };
   const preset: Preset = {
-    id: "prs_1", workspaceId: "ws", slug: "mine", name: "Mine", description: null, config, createdAtMs: 0, updatedAtMs: 0,
+    id: "prs_1", workspaceId: "ws", slug: "mine", name: "Mine", description: null, config, version: 1, createdAtMs: 0, updatedAtMs: 0,
   };
   const named = { ...body, model: "@preset/mine" };
   return usePreset({ resolvePreset: () => preset }, {

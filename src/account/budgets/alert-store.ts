@@ -118,9 +118,10 @@ export class AlertStore {
     });
   }
 
-  /** Alerts of a budget with their messages, the newest first. */
-  async list(budgetId: string, limit: number): Promise<{ alert: Alert; deliveries: Delivery[] }[]> {
-    const alerts = await this.database.selectFrom("budget_alerts").selectAll().where("budget_id", "=", budgetId)
+  /** Alerts of budgets with their messages, the newest first. */
+  async list(budgetIds: readonly string[], limit: number): Promise<{ alert: Alert; deliveries: Delivery[] }[]> {
+    if (budgetIds.length === 0) return [];
+    const alerts = await this.database.selectFrom("budget_alerts").selectAll().where("budget_id", "in", budgetIds)
       .orderBy("at_ms", "desc").orderBy("threshold", "desc").limit(limit).execute();
     if (alerts.length === 0) return [];
     const rows = await this.database.selectFrom("budget_deliveries").selectAll()

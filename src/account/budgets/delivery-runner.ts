@@ -3,7 +3,8 @@ import { usdFromNano, usdSixDecimals } from "../../platform/lib/money.ts";
 import type { Mailer } from "../notify/mailer.ts";
 import type { WebhookSecrets } from "../notify/webhook-secret.ts";
 import type { DeliveryOutcome, WebhookSender } from "../notify/webhook-sender.ts";
-import type { Alert, AlertStore, Delivery } from "./alert-store.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { Alert, AlertStore, Channel, Delivery } from "./alert-store.ts";
 import { periodAt, type Budget } from "./budget.ts";
 import type { BudgetStore } from "./budget-store.ts";
 
@@ -47,6 +48,26 @@ export class DeliveryRunner {
     await Promise.all(Array.from({ length: Math.min(besideMax, due.length) }, work));
   }
 
+  /** Sends every receiver of a budget a message that says it is a test, and tells what became of each. Nothing is tried again. */
+  sendTest(budget: Budget): Promise<{ channel: Channel; target: string; outcome: DeliveryOutcome }[]> {
+    const { clock, webhooks, secrets } = this.options;
+    const nowMs = clock.nowMs();
+    const mails = budget.emails.map(async (target) => ({
+      channel: "email" as const, target, outcome: await this.mailTo(target, budget.workspaceId, testMailOf(budget)),
+    }));
+    const { webhookUrl: url } = budget;
+    if (url === null) return Promise.all(mails);
+    const id = newId("dlv", nowMs);
+    const hook = webhooks.send({
+      id, url, secret: secrets.secretOf({ id: budget.id, version: budget.secretVersion }), event: testEventName,
+      body: JSON.stringify({
+        id, type: testEventName, created_at: moment(nowMs), workspace_id: budget.workspaceId,
+        data: { budget_id: budget.id, name: budget.name },
+      }),
+    }).then((outcome) => ({ channel: "webhook" as const, target: url, outcome }));
+    return Promise.all([...mails, hook]);
+  }
+
   private async deliver(delivery: Delivery): Promise<void> {
     const { budgets, alerts, clock } = this.options;
     if (!(await alerts.take(delivery, clock.nowMs() + takenMs))) return;
@@ -59,7 +80,7 @@ export class DeliveryRunner {
   }
 
   private async send(delivery: Delivery, about: { budget: Budget; alert: Alert }): Promise<DeliveryOutcome> {
-    if (delivery.channel === "email") return this.mail(delivery.target, about);
+    if (delivery.channel === "email") return this.mailTo(delivery.target, about.budget.workspaceId, mailOf(about.budget, about.alert));
     const { id, secretVersion: version } = about.budget;
     return this.options.webhooks.send({
       id: delivery.id, url: delivery.target, secret: this.options.secrets.secretOf({ id, version }), event: eventName,
@@ -67,14 +88,14 @@ export class DeliveryRunner {
     });
   }
 
-  private async mail(to: string, { budget, alert }: { budget: Budget; alert: Alert }): Promise<DeliveryOutcome> {
+  private async mailTo(to: string, workspaceId: string, mail: { subject: string; text: string }): Promise<DeliveryOutcome> {
     const { mailer, isMember } = this.options;
     if (mailer === undefined) return { ok: false, status: null, error: "This installation sends no mail." };
-    if (!(await isMember(budget.workspaceId, to))) {
+    if (!(await isMember(workspaceId, to))) {
       return { ok: false, status: null, error: "The address belongs to nobody in the workspace any more." };
     }
     try {
-      await mailer.send({ to, ...mailOf(budget, alert) });
+      await mailer.send({ to, ...mail });
       return { ok: true, status: null };
     } catch {
       return { ok: false, status: null, error: "The mail server did not take the mail." };
@@ -83,6 +104,12 @@ export class DeliveryRunner {
 }
 
 const eventName = "budget.threshold_reached";
+const testEventName = "budget.test";
+
+const testMailOf = ({ name }: Budget): { subject: string; text: string } => ({
+  subject: `Budget "${name}": a test`,
+  text: `This is a test of the alerts of the budget "${name}". Nothing was reached; mails like this one come when it is.\n`,
+});
 
 const usd = (nano: bigint): string => `${usdSixDecimals(nano)} USD`;
 const moment = (atMs: number): string => new Date(atMs).toISOString();

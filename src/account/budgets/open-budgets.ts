@@ -37,6 +37,7 @@ export interface Budgets {
   editor: BudgetEditor;
   alerts: AlertStore;
   watch: BudgetWatch;
+  runner: DeliveryRunner;
 }
 
 /** Builds them, with those in force that block; nothing is looked at before `watch` is started. */
@@ -65,5 +66,5 @@ export async function openBudgets({ database, clock, users, llmKeys, mailer, spe
       return (await users.peopleIn(workspaceId)).some((person) => person.id === id);
     },
   });
-  return { editor, alerts, watch: new BudgetWatch({ ...shared, store, runner, spentBy }) };
+  return { editor, alerts, runner, watch: new BudgetWatch({ ...shared, store, runner, spentBy }) };
 }

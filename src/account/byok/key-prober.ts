@@ -66,6 +66,16 @@ export class KeyProber {
     }
   }
 
+  /** Asks about a key that is not stored. */
+  async probeSecret(probed: { providerId: string; secret: string }): Promise<ProbeOutcome> {
+    try {
+      return await this.parts.probe(probed);
+    } catch (error) {
+      this.parts.onError(error);
+      return "unknown";
+    }
+  }
+
   /** Whether a key's time has come; what is due waits twice as long the next time. A rotated key begins anew. */
   private isDue({ id, sealed }: ProviderKey): boolean {
     const nowMs = this.parts.clock.monotonicMs();

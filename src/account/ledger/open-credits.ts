@@ -2,10 +2,12 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
-import { GrantStore, type GrantTables } from "./grant-store.ts";
+import { GrantStore } from "./grant-store.ts";
 import { Grants } from "./grants.ts";
 import type { LedgerPort } from "./ledger-port.ts";
 import { MonthlyCredits } from "./monthly-credits.ts";
+import type { LedgerTables } from "./ledger-store.ts";
+import { Statements } from "./statement.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
 /** What an operator settled of a plan's credits. */
@@ -17,11 +19,12 @@ export interface Credits {
   grantStore: GrantStore;
   withdrawals: Withdrawals;
   monthlyCredits: MonthlyCredits;
+  statements: Statements;
 }
 
 /** Builds it; `monthlyCredits` is to be run before the first request, and then every minute. */
 export function openCredits(options: {
-  database: Kysely<GrantTables>;
+  database: Kysely<LedgerTables>;
   commits: CommitQueue;
   clock: Clock;
   ledger: LedgerPort;
@@ -32,11 +35,11 @@ export function openCredits(options: {
   onError(error: unknown): void;
 }): Credits {
   const { database, commits, clock, ledger, plans } = options;
-  const grantStore = new GrantStore({ database, commits });
+  const grantStore = new GrantStore({ database: database.withTables(), commits });
   const grants = new Grants({ ledger, store: grantStore });
   const withdrawals = new Withdrawals({ purse: ledger, commits, clock });
   const monthlyCredits = new MonthlyCredits({
     ...options, grants, grantStore, withdrawals, creditsOf: (plan) => plans[plan]?.monthlyCreditsNanoUsd ?? 0n,
   });
-  return { grants, grantStore, withdrawals, monthlyCredits };
+  return { grants, grantStore, withdrawals, monthlyCredits, statements: new Statements({ database, commits }) };
 }

@@ -15,6 +15,7 @@ import { Organizations } from "./organizations.ts";
 import { OwnerClaim } from "./owner-claim.ts";
 import { PasswordHasher } from "./password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { Preferences } from "./preferences.ts";
 import { PendingSignUps } from "./pending-sign-ups.ts";
 import { Recovery } from "./recovery.ts";
 import { SessionReader } from "./session-reader.ts";
@@ -104,6 +105,7 @@ export async function openPeople(options: PeopleOptions) {
       ...options, signUp, mayMail: (email) => recovery.mayMail(email), afterwards: (work) => recovery.afterwards(work),
     }),
     recovery,
+    preferences: new Preferences({ database: database.withTables(), clock }),
     settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords, breached,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),

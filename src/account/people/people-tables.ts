@@ -1,8 +1,9 @@
 import type { Generated } from "kysely";
+import type { PreferenceTables } from "./preferences.ts";
 import type { WorkspaceTables } from "../workspaces/workspace-store.ts";
 
 /** Times of the library's tables are ISO 8601 in UTC, and truths 0 and 1. */
-export interface PeopleTables extends WorkspaceTables {
+export interface PeopleTables extends WorkspaceTables, PreferenceTables {
   users: {
     id: string; name: string; email: string; email_verified: number; image: string | null; operator: number;
     created_at: string; updated_at: string; blocked_at_ms: number | null; last_signed_in_at_ms: number | null;

@@ -117,6 +117,7 @@ export class UserEditor {
       }
       await this.options.database.transaction().execute(async (transaction) => {
         await transaction.updateTable("workspaces").set({ owner_user_id: null }).where("owner_user_id", "=", id).execute();
+        await transaction.deleteFrom("user_preferences").where("user_id", "=", id).execute();
         await transaction.deleteFrom("users").where("id", "=", id).execute();
       });
       if (user.workspaceId !== null) this.putChanged(user.workspaceId, ({ ownerUserId: _, ...workspace }) => workspace);

@@ -6,7 +6,7 @@ import { PresetDirectory } from "./preset-directory.ts";
 import type { PresetDialect } from "./preset-spellings.ts";
 
 const presetOf = (config: PresetConfig, slug = "p"): Preset => ({
-  id: "prs_1", workspaceId: "ws", slug, name: "n", description: null, config, createdAtMs: 1, updatedAtMs: 1,
+  id: "prs_1", workspaceId: "ws", slug, name: "n", description: null, config, version: 1, createdAtMs: 1, updatedAtMs: 1,
 });
 
 /** A request as a client writes it for each dialect, with nothing set that a preset could give. */

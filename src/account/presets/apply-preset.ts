@@ -70,7 +70,7 @@ function memberText(text: string, name: string): string | undefined {
 export function usePreset(
   presets: Pick<PresetDirectory, "resolvePreset">,
   { workspaceId, ...request }: PresetRequest & { workspaceId: string },
-): { text: string; body: JsonFields } {
+): { text: string; body: JsonFields; preset?: Preset } {
   const { text, body } = request;
   const named = presetReference(body["model"]);
   if (named === undefined) return { text, body };
@@ -78,5 +78,5 @@ export function usePreset(
   if (preset === undefined) throw noPreset(named.slug, "model");
   const edits = applyPreset(preset, request);
   const changed = [...edits].map(([member, value]): [string, unknown] => [member, value === undefined ? undefined : JSON.parse(value)]);
-  return { text: editScanned(text, scanMembers(text), edits), body: { ...body, ...Object.fromEntries(changed) } };
+  return { text: editScanned(text, scanMembers(text), edits), body: { ...body, ...Object.fromEntries(changed) }, preset };
 }

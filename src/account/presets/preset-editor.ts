@@ -4,7 +4,7 @@ import { newId } from "../../platform/lib/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { DistinctTime } from "../distinct-time.ts";
 import { Turns } from "../turns.ts";
-import { mergeConfig, noPreset, type Preset, type PresetChanges } from "./preset.ts";
+import { mergeConfig, noPreset, type Preset, type PresetChanges, type PresetVersion } from "./preset.ts";
 import type { PresetDirectory } from "./preset-directory.ts";
 import type { PresetStore } from "./preset-store.ts";
 
@@ -42,13 +42,13 @@ export class PresetEditor {
   }
 
   /** Stores a new preset. Throws `duplicate_slug`. */
-  create(wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">): Promise<Preset> {
+  create(wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">, author: string): Promise<Preset> {
     return this.turns.run(wanted.workspaceId, async () => {
       if (this.directory.resolvePreset(wanted.workspaceId, wanted.slug) !== undefined) throw duplicateSlug(wanted.slug);
       const nowMs = this.time.nextMs();
-      const preset: Preset = { ...wanted, id: newId("prs", nowMs), createdAtMs: nowMs, updatedAtMs: nowMs };
+      const preset: Preset = { ...wanted, id: newId("prs", nowMs), version: 1, createdAtMs: nowMs, updatedAtMs: nowMs };
       try {
-        await this.store.insert(preset);
+        await this.store.insert(preset, author);
       } catch (error) {
         throw isUniqueViolation(error) ? duplicateSlug(wanted.slug) : error;
       }
@@ -58,20 +58,43 @@ export class PresetEditor {
   }
 
   /** Changes some fields. Throws `not_found`. */
-  async change(reference: PresetReference, { name, description, config }: PresetChanges): Promise<Preset> {
+  async change(reference: PresetReference, { name, description, config }: PresetChanges, author: string): Promise<Preset> {
     if (name === undefined && description === undefined && config === undefined) return this.find(reference);
+    return this.write(reference, author, (preset) => ({
+      ...(name === undefined ? {} : { name }),
+      ...(description === undefined ? {} : { description }),
+      ...(config === undefined ? {} : { config: mergeConfig(preset.config, config) }),
+    }));
+  }
+
+  /** The versions of a preset that are kept, the newest first. Throws `not_found`. */
+  versions(reference: PresetReference): Promise<PresetVersion[]> {
+    return this.store.versions(this.find(reference).id);
+  }
+
+  /** Makes an older version the newest again, as a version of its own. Throws `not_found`. */
+  restore(reference: PresetReference, version: number, author: string): Promise<Preset> {
+    return this.write(reference, author, async ({ id }) => {
+      const wanted = (await this.store.versions(id)).find((kept) => kept.version === version);
+      if (wanted === undefined) {
+        const way = `GET /presets/${reference.slug}/versions lists them.`;
+        throw new GatewayError("not_found", `There is no version ${version} of this preset. ${way}`);
+      }
+      return { name: wanted.name, description: wanted.description, config: wanted.config };
+    });
+  }
+
+  private write(
+    reference: PresetReference, author: string, change: (preset: Preset) => Partial<Preset> | Promise<Partial<Preset>>,
+  ): Promise<Preset> {
     return this.turns.run(reference.workspaceId, async () => {
       const preset = this.find(reference);
-      const changed: Preset = {
-        ...preset,
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-        ...(config === undefined ? {} : { config: mergeConfig(preset.config, config) }),
-        updatedAtMs: this.clock.nowMs(),
-      };
-      await this.store.update(changed);
-      this.directory.put(changed);
-      return changed;
+      const changed: Preset = { ...preset, ...await change(preset), updatedAtMs: this.clock.nowMs() };
+      const version = await this.store.update(changed, author);
+      if (version === undefined) throw noPreset(reference.slug);
+      const stored = { ...changed, version };
+      this.directory.put(stored);
+      return stored;
     });
   }
 

@@ -41,8 +41,17 @@ export interface Preset {
   name: string;
   description: string | null;
   config: PresetConfig;
+  /** Begins with 1; each change makes the next one. */
+  version: number;
   createdAtMs: number;
   updatedAtMs: number;
+}
+
+/** A preset as it was from one change to the next. */
+export interface PresetVersion extends Pick<Preset, "version" | "name" | "description" | "config"> {
+  /** Id of the user or management key that made the version; null where that was before versions were kept. */
+  author: string | null;
+  createdAtMs: number;
 }
 
 /** What may be changed of a preset; absent fields stay, a null description is cleared. */

@@ -2,10 +2,13 @@ import { z } from "zod";
 import type { AuditEntry } from "../../account/security/audit-store.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
+import { Reply } from "../../http/reply.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { checkBody } from "../../http/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
+import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";
 import { workspaceOf } from "./account-caller.ts";
 
 const pageMax = 200;
@@ -14,7 +17,8 @@ const pageDefault = 50;
 const entrySchema = z.object({
   id: z.string(), object: z.literal("audit_entry"), at: z.string(),
   actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
-  address: z.string(), action: z.string(), target: z.string().nullable(), fields: z.array(z.string()),
+  address: z.string(), action: z.string(), words: z.string().describe("The action in words."),
+  target: z.string().nullable(), fields: z.array(z.string()),
   outcome: z.enum(["done", "refused", "unknown"]), status: z.number().nullable(),
 }).meta({ id: "AuditEntry" });
 
@@ -22,9 +26,10 @@ const entrySchema = z.object({
 const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>
   (status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused");
 
-const entryObject = (entry: AuditEntry): z.infer<typeof entrySchema> => ({
+const entryObject = (entry: AuditEntry, paths: EndpointPaths): z.infer<typeof entrySchema> => ({
   id: entry.id, object: "audit_entry", at: new Date(entry.atMs).toISOString(), actor: entry.actor, address: entry.address,
-  action: entry.action, target: entry.target, fields: [...entry.fields], outcome: outcomeOf(entry.status), status: entry.status,
+  action: entry.action, words: paths.summaryOf(entry.action) ?? entry.action,
+  target: entry.target, fields: [...entry.fields], outcome: outcomeOf(entry.status), status: entry.status,
 });
 
 function limitOf(text: string | null): number {
@@ -43,10 +48,34 @@ function idIn(query: URLSearchParams, param: string, pattern = /^[\w.-]{1,100}$/
 /** What entries say they were, such as `PATCH /keys/:hash`. */
 const textIn = (query: URLSearchParams, param: string): string | undefined => idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
 
+function formatIn(query: URLSearchParams): "json" | "csv" {
+  const format = query.get("format") ?? "json";
+  if (format === "json" || format === "csv") return format;
+  throw new GatewayError("bad_request", "format: must be json or csv.", { param: "format" });
+}
+
+type AuditQuery = Omit<Parameters<Dependencies["security"]["auditStore"]["list"]>[0], "limit">;
+
 const rangeSchema = z.object(range).transform(({ from, to }) => ({ fromMs: from, toMs: to }));
 
 const timesIn = (query: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...query].filter(([name]) => name === "from" || name === "to"));
+
+const columns = ["at", "actor_kind", "actor_id", "actor", "address", "action", "words", "target", "fields", "outcome", "status"] as const;
+
+const cellsOf = ({ at, actor, address, action, words, target, fields, outcome, status }: z.infer<typeof entrySchema>): CsvValue[] =>
+  [at, actor.kind, actor.id, actor.label, address, action, words, target, fields.join(" "), outcome, status];
+
+const tableRowsMax = 10_000;
+
+/** Everything that meets the filters as one table, the newest first. */
+async function table(query: AuditQuery, { security, endpointPaths }: Dependencies): Promise<string> {
+  const found = await security.auditStore.list({ ...query, limit: tableRowsMax + 1 });
+  const lines = found.slice(0, tableRowsMax).map((entry) => csvLine(cellsOf(entryObject(entry, endpointPaths))));
+  const end = `The table ends here: it has ${tableRowsMax} entries at most. Ask for a range.`;
+  const last = found.length > tableRowsMax ? csvLine([end]) : "";
+  return csvLine(columns) + lines.join("") + last;
+}
 
 /** Lists who changed what in the workspace, and from where. */
 export const listAuditLog = defineEndpoint<Dependencies>({
@@ -67,19 +96,25 @@ export const listAuditLog = defineEndpoint<Dependencies>({
     target: z.string().optional().describe("Id of what was changed."),
     from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
     to: z.string().optional().describe("End of the range, exclusive."),
+    format: z.enum(["json", "csv"]).optional().describe(`csv gives the newest ${tableRowsMax} entries that meet the filters as a table.`),
   }),
+  otherResponseTypes: ["text/csv"],
   response: z.object({
     object: z.literal("list"), data: z.array(entrySchema), has_more: z.boolean(), next_cursor: z.string().nullable(),
   }),
   encodeError: encodeContractError,
-  async handle(context, { security }) {
+  async handle(context, deps) {
     const { query } = context;
     const limit = limitOf(query.get("limit"));
-    const found = await security.auditStore.list({
+    const wanted: AuditQuery = {
       workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"),
-      action: textIn(query, "action"), target: idIn(query, "target"), ...checkBody(rangeSchema, timesIn(query)), limit: limit + 1,
-    });
-    const data = found.slice(0, limit).map(entryObject);
+      action: textIn(query, "action"), target: idIn(query, "target"), ...checkBody(rangeSchema, timesIn(query)),
+    };
+    if (formatIn(query) === "csv") {
+      return new Reply(await table(wanted, deps), { headers: { ...context.headers, ...csvHeaders("audit.csv") } });
+    }
+    const found = await deps.security.auditStore.list({ ...wanted, limit: limit + 1 });
+    const data = found.slice(0, limit).map((entry) => entryObject(entry, deps.endpointPaths));
     const more = found.length > limit;
     return context.json({ object: "list", data, has_more: more, next_cursor: more ? data.at(-1)?.id ?? null : null });
   },

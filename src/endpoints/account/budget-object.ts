@@ -24,7 +24,8 @@ export const budgetObject = (budget: Budget, { span, spentNano }: { span: Span; 
 
 /** A threshold that was reached, with what became of each message. */
 export const alertSchema = z.object({
-  id: z.string(), object: z.literal("budget_alert"), threshold: z.int(), limit: z.number(), spent: z.number(), period_start: z.string(),
+  id: z.string(), object: z.literal("budget_alert"), budget_id: z.string(),
+  threshold: z.int(), limit: z.number(), spent: z.number(), period_start: z.string(),
   at: z.string(),
   deliveries: z.array(z.object({
     id: z.string(), channel: z.enum(["email", "webhook"]), target: z.string(), status: z.enum(["pending", "delivered", "failed"]),
@@ -37,7 +38,7 @@ export const alertSchema = z.object({
 export const alertObject = (
   { alert, deliveries }: { alert: Alert; deliveries: readonly Delivery[] },
 ): z.infer<typeof alertSchema> => ({
-  id: alert.id, object: "budget_alert", threshold: alert.threshold, limit: usdFromNano(alert.limitNano),
+  id: alert.id, object: "budget_alert", budget_id: alert.budgetId, threshold: alert.threshold, limit: usdFromNano(alert.limitNano),
   spent: usdFromNano(alert.spentNano),
   period_start: new Date(alert.periodStartMs).toISOString(), at: new Date(alert.atMs).toISOString(),
   deliveries: deliveries.map((delivery) => ({

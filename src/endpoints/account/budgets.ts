@@ -134,6 +134,51 @@ export const listBudgetAlerts = defineEndpoint<Dependencies>({
   response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
   async handle(context, { budgets }) {
     const { id } = await budgets.editor.find(referenceOf(context));
-    return context.json({ object: "list", data: (await budgets.alerts.list(id, alertsMax)).map(alertObject) });
+    return context.json({ object: "list", data: (await budgets.alerts.list([id], alertsMax)).map(alertObject) });
+  },
+});
+
+/** Lists the alerts of every budget of the workspace. */
+export const listAlerts = defineEndpoint<Dependencies>({
+  ...shared,
+  ...reading,
+  method: "GET",
+  path: "/budgets/alerts",
+  summary: "List the alerts of all budgets and what became of their messages.",
+  description: `The newest ${alertsMax}.`,
+  response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
+  async handle(context, { budgets }) {
+    const ids = (await budgets.editor.list(workspaceOf(context).id)).map(({ id }) => id);
+    return context.json({ object: "list", data: (await budgets.alerts.list(ids, alertsMax)).map(alertObject) });
+  },
+});
+
+const testedSchema = z.object({
+  object: z.literal("budget_test"),
+  deliveries: z.array(z.object({
+    channel: z.enum(["email", "webhook"]), target: z.string(), delivered: z.boolean(), status: z.int().nullable(),
+    error: z.string().nullable(),
+  })),
+});
+
+/** Sends a test to whoever a budget alerts. */
+export const testBudgetAlert = defineEndpoint<Dependencies>({
+  ...shared,
+  access: writing.access,
+  method: "POST",
+  path: "/budgets/:id/test",
+  summary: "Send a test alert of a budget.",
+  description: "To its mail addresses and its webhook, as an event budget.test, signed as every other; once, without another try. "
+    + "The answer tells what became of each.",
+  response: testedSchema,
+  async handle(context, { budgets }) {
+    const budget = await budgets.editor.find(referenceOf(context));
+    const sent = await budgets.runner.sendTest(budget);
+    return context.json({
+      object: "budget_test",
+      deliveries: sent.map(({ channel, target, outcome }) => ({
+        channel, target, delivered: outcome.ok, status: outcome.status, error: outcome.ok ? null : outcome.error,
+      })),
+    });
   },
 });

@@ -19,7 +19,8 @@ const workspaceIdOf = (context: RequestContext<unknown>): string => (context.cal
 const referenceOf = (context: RequestContext<unknown>): ProviderKeyReference =>
   ({ workspaceId: workspaceIdOf(context), id: context.param("key_id") });
 
-function providerOf({ inference }: Dependencies, id: string): Provider {
+/** The provider with this id. Throws `bad_request` that names the field. */
+export function providerOf({ inference }: Dependencies, id: string): Provider {
   const provider = inference.catalog().providers.get(id.toLowerCase());
   if (provider !== undefined) return provider;
   throw new GatewayError("bad_request", `provider_id: there is no provider ${JSON.stringify(id)}. GET /providers lists them.`, {

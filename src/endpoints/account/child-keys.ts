@@ -5,9 +5,12 @@ import type { LlmKey } from "../../account/keys/llm-key.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Answer } from "../../http/reply.ts";
+import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
 import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
@@ -78,21 +81,40 @@ export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
     + "the calling key's; none may go beyond them. Keys that were made this way make no others.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
-  async handle(context, deps) {
-    const { workspace, key: parent } = context.caller as LlmKeyCaller;
-    if (parent.parentKeyId !== undefined) {
-      throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
-    }
-    if (deps.directory.childrenOf(parent.id).length >= childrenMax) {
-      const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
-      throw new GatewayError("conflict", message);
-    }
-    const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, {
-      body: context.body, nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths,
-    }));
-    context.changed = key.id;
-    return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });
-  },
+  handle: (context, deps) => answerChild(context, deps, (context.caller as LlmKeyCaller).key),
+});
+
+/** Makes a child and shows its secret. Throws `forbidden` for keys that are children themselves, and `conflict` for too many. */
+async function answerChild(context: RequestContext<NewKeyBody>, deps: Dependencies, parent: LlmKey): Promise<Answer> {
+  if (parent.parentKeyId !== undefined) {
+    throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
+  }
+  if (deps.directory.childrenOf(parent.id).length >= childrenMax) {
+    const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
+    throw new GatewayError("conflict", message);
+  }
+  const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, {
+    body: context.body, nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths,
+  }));
+  context.changed = key.id;
+  const data = await keyObject(deps, { workspace: workspaceOf(context), key });
+  return context.json({ key: secret, data }, { headers: neverCached });
+}
+
+/** Makes a key within the limits of another one of the workspace, without the secret of that one. */
+export const createChildOfKey = defineEndpoint<Dependencies, NewKeyBody>({
+  ...shared,
+  access: { managementScope: "write:llm-keys", session: true },
+  method: "POST",
+  idempotent: true,
+  path: "/keys/:hash/children",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Make a key within the limits of another LLM key.",
+  description: "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
+  body: newKeySchema,
+  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  handle: (context, deps) =>
+    answerChild(context, deps, deps.llmKeyEditor.find({ workspaceId: workspaceOf(context).id, hash: context.param("hash") })),
 });
 
 /** Deletes a key that the calling one has made. */

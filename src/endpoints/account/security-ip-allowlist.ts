@@ -31,9 +31,12 @@ export const listAllowedRanges = defineEndpoint<Dependencies>({
   access: { managementScope: "read:security", session: true },
   summary: "List the IP allowlist.",
   description: "Newest first. An empty list lets every address in.",
-  response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
-  handle: (context, { security }) =>
-    context.json({ object: "list", data: security.allowlist.of(workspaceOf(context).id).map(entryObject) }),
+  response: z.object({
+    object: z.literal("list"), data: z.array(entrySchema), your_address: z.string().describe("Where this request comes from."),
+  }),
+  handle: (context, { security }) => context.json({
+    object: "list", data: security.allowlist.of(workspaceOf(context).id).map(entryObject), your_address: context.clientAddress(),
+  }),
 });
 
 /** Adds a range to the allowlist; from this answer on every other address is refused with `ip_not_allowed`. */

@@ -48,7 +48,7 @@ export const listModels = defineEndpoint<Dependencies>({
     const hasPresets = caller.kind !== "anonymous" && !wanted.withoutPresets;
     return context.json({
       object: "list", data,
-      ...(hasPresets ? { presets: presets.presetsOf(caller.workspace.id).map(presetObject) } : {}),
+      ...(hasPresets ? { presets: presets.presetsOf(caller.workspace.id).map((preset) => presetObject(preset, deps)) } : {}),
       total_count: models.length, links: { next },
     });
   },

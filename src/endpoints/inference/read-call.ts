@@ -31,7 +31,7 @@ export interface CallReader {
   dialectHeaders: readonly string[];
 }
 
-type CallServices = Pick<Dependencies, "counters" | "clock" | "inference" | "presets">;
+type CallServices = Pick<Dependencies, "counters" | "clock" | "inference" | "presets" | "directory">;
 
 const noHeaders: Readonly<Record<string, string>> = {};
 
@@ -50,13 +50,14 @@ export function pickHeaders(headers: RequestHeaders, names: readonly string[]): 
 export async function readCall(context: RequestContext, reader: CallReader, services: CallServices): Promise<ChatCall> {
   const caller = context.caller as LlmKeyCaller;
   const sent = await readJsonText(context.request, inferenceBodyBytesMax);
-  const { text, body } = usePreset(services.presets, {
+  const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id, dialect: reader.dialect, text: sent, body: parseJsonObject(sent),
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
   const counting = countRequest(services.counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
   if (counting !== undefined) await counting;
   reader.validate(body);
+  if (preset !== undefined) services.directory.uses.note(preset.id, services.clock.nowMs());
   return callOf(context, { services, reader, text, body });
 }
 

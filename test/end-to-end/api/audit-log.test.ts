@@ -39,7 +39,8 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     expect(entry).toEqual({
       id: expect.stringMatching(/^aud_[0-9a-f]{32}$/), object: "audit_entry", at: expect.any(String),
       actor: { kind: "management-key", id: expect.stringMatching(/^mgk_/), label: expect.any(String) },
-      address: "203.0.113.7", action: "POST /keys", target: id, fields: ["name", "limit"], outcome: "done", status: 200,
+      address: "203.0.113.7", action: "POST /keys", words: "Create an LLM key",
+      target: id, fields: ["name", "limit"], outcome: "done", status: 200,
     });
     expect(JSON.stringify(entry)).not.toContain("secret name");
     const hash = textAt(created, "data.hash");
@@ -74,6 +75,17 @@ describe.each(engines)("the audit log on %s", (_, freshUrl) => {
     await change("POST", "/keys", {});
     await change("POST", "/keys", { name: "x" }, testLlmKey);
     expect(await newest()).toEqual(refused);
+  });
+
+  test("a table has what the list has, and names a format that there is not", async () => {
+    const response = await workspaces.own("GET", "/security/audit?format=csv&action=DELETE%20/keys/:hash");
+    expect([response.headers.get("content-type"), response.headers.get("content-disposition")])
+      .toEqual(["text/csv; charset=utf-8", 'attachment; filename="audit.csv"']);
+    const [head, ...lines] = (await response.text()).trimEnd().split("\r\n");
+    expect(head).toBe("at,actor_kind,actor_id,actor,address,action,words,target,fields,outcome,status");
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(line).toContain("DELETE /keys/:hash,Delete an LLM key,");
+    expect(await errorOf(await workspaces.own("GET", "/security/audit?format=xml"))).toMatchObject({ status: 400, param: "format" });
   });
 
   test("pages follow each other without gaps, and an actor can be asked for", async () => {

@@ -42,7 +42,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect(response.status).toBe(200);
     const record = {
       id: expect.stringMatching(/^prs_[0-9a-f]{32}$/), object: "preset", slug, name: "Everything", description: "all of it",
-      config: everything, created_at: expect.stringMatching(iso), updated_at: expect.stringMatching(iso),
+      config: everything, version: 1, created_at: expect.stringMatching(iso), updated_at: expect.stringMatching(iso), last_used_at: null,
     };
     const created: unknown = await response.json();
     expect(created).toEqual(record);

@@ -26,6 +26,8 @@ import { consentIndexes } from "./2026-12-16-consent-indexes.ts";
 import { blockingBudgets } from "./2026-12-17-blocking-budgets.ts";
 import { conversations } from "./2026-12-16-conversations.ts";
 import { overdrawnAccounts } from "./2026-12-23-overdrawn-accounts.ts";
+import { preferencesAndVersions } from "./2026-12-21-preferences-and-versions.ts";
+import { statements } from "./2026-12-21-statements.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
 /** Every migration, in the order of its name; released ones are never changed. */
@@ -33,5 +35,5 @@ export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
   referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
-  consentIndexes, conversations, unfinishedGenerations, blockingBudgets, overdrawnAccounts,
+  consentIndexes, conversations, unfinishedGenerations, blockingBudgets, preferencesAndVersions, statements, overdrawnAccounts,
 ];

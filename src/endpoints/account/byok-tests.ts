@@ -1,0 +1,66 @@
+import { z } from "zod";
+import type { ProbeOutcome } from "../../account/byok/key-prober.ts";
+import type { AccountCaller } from "../../account/keys/caller.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { accountBodyBytesMax } from "./account-fields.ts";
+import { newProviderKeySchema } from "./byok-fields.ts";
+import { providerOf } from "./byok.ts";
+
+const words: Record<ProbeOutcome, string> = {
+  accepted: "The provider accepted the key.",
+  refused: "The provider refused the key. Check that it is whole, and that it was not revoked.",
+  unknown: "The provider could not be asked, or its answer says nothing about the key.",
+};
+
+const testSchema = z.object({
+  object: z.literal("provider_key_test"), provider_id: z.string(), outcome: z.enum(["accepted", "refused", "unknown"]),
+  message: z.string(), latency_ms: z.int(),
+});
+
+const shared = {
+  base: "api", counting: "at-door", tag: "BYOK", encodeError: encodeContractError, access: { managementScope: "write:byok", session: true },
+  method: "POST", response: testSchema,
+} as const;
+
+async function tested(
+  { clock }: Dependencies, providerId: string, ask: () => Promise<ProbeOutcome>,
+): Promise<z.infer<typeof testSchema>> {
+  const startedMs = clock.monotonicMs();
+  const outcome = await ask();
+  return {
+    object: "provider_key_test", provider_id: providerId, outcome, message: words[outcome],
+    latency_ms: Math.round(clock.monotonicMs() - startedMs),
+  };
+}
+
+const secretSchema = newProviderKeySchema.pick({ provider_id: true, api_key: true });
+
+/** Asks a provider whether it accepts a key that is not stored. */
+export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof secretSchema>>({
+  ...shared,
+  path: "/auth/byok/test",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Ask a provider whether it accepts a key, without storing it.",
+  description: "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
+  body: secretSchema,
+  async handle(context, deps) {
+    const { provider_id: id, api_key: secret } = context.body;
+    const provider = providerOf(deps, id);
+    return context.json(await tested(deps, provider.id, () => deps.keyProber.probeSecret({ providerId: provider.id, secret })));
+  },
+});
+
+/** Asks the provider whether it accepts a key that is stored. */
+export const testProviderKey = defineEndpoint<Dependencies>({
+  ...shared,
+  path: "/auth/byok/keys/:key_id/test",
+  summary: "Ask the provider whether it accepts a stored key.",
+  description: "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
+  async handle(context, deps) {
+    const { workspace } = context.caller as AccountCaller;
+    const key = deps.providerKeyEditor.find({ workspaceId: workspace.id, id: context.param("key_id") });
+    return context.json(await tested(deps, key.providerId, () => deps.keyProber.probe(key)));
+  },
+});
