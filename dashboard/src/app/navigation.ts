@@ -18,10 +18,13 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
   ] },
   { title: "Build", entries: [
     { to: "/models", label: "Models", key: "m" }, { to: "/keys", label: "Keys", scope: "read:llm-keys", key: "k" },
+    { to: "/presets", label: "Presets", scope: "read:presets" }, { to: "/routing", label: "Routing", scope: "inference", key: "r" },
+    { to: "/provider-keys", label: "Provider keys", scope: "read:byok" },
     { to: "/connections", label: "Connected apps", scope: "read:connections" },
   ] },
   { title: "Organisation", entries: [
-    { to: "/credits", label: "Credits", scope: "read:credits", key: "c" }, { to: "/members", label: "Members" },
+    { to: "/credits", label: "Credits", scope: "read:credits", key: "c" }, { to: "/budgets", label: "Budgets", scope: "read:analytics", key: "b" },
+    { to: "/members", label: "Members" }, { to: "/security", label: "Security", scope: "read:security" },
     { to: "/account", label: "Your account" },
   ] },
 ];

@@ -61,9 +61,37 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../features/account/account-page.tsx"), "AccountPage"),
 });
 
+const presets = createRoute({
+  getParentRoute: () => root, path: "/presets",
+  component: lazyRouteComponent(() => import("../features/presets/presets-page.tsx"), "PresetsPage"),
+});
+const preset = createRoute({
+  getParentRoute: () => root, path: "/presets/$slug",
+  component: lazyRouteComponent(() => import("../features/presets/preset-page.tsx"), "PresetPage"),
+});
+const providerKeys = createRoute({
+  getParentRoute: () => root, path: "/provider-keys",
+  component: lazyRouteComponent(() => import("../features/provider-keys/provider-keys-page.tsx"), "ProviderKeysPage"),
+});
+const routing = createRoute({
+  getParentRoute: () => root, path: "/routing",
+  component: lazyRouteComponent(() => import("../features/routing/routing-page.tsx"), "RoutingPage"),
+});
+const budgets = createRoute({
+  getParentRoute: () => root, path: "/budgets",
+  component: lazyRouteComponent(() => import("../features/budgets/budgets-page.tsx"), "BudgetsPage"),
+});
+const security = createRoute({
+  getParentRoute: () => root, path: "/security",
+  component: lazyRouteComponent(() => import("../features/security/security-page.tsx"), "SecurityPage"),
+});
+
 /** Every page of the dashboard on one screen. */
 export const router = createRouter({
-  routeTree: root.addChildren([overview, playground, activity, usage, models, model, keys, connections, credits, members, account]),
+  routeTree: root.addChildren([
+    overview, playground, activity, usage, models, model, keys, connections, credits, members, account, presets,
+    preset, providerKeys, routing, budgets, security,
+  ]),
   defaultPendingComponent: () => <Skeleton height={320} />,
   defaultPreload: "intent",
   basepath: "/dashboard",

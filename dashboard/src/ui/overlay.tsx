@@ -1,34 +1,15 @@
-import { Dialog } from "@base-ui/react/dialog";
-import type { ReactNode } from "react";
-import { Actions, Button } from "./parts.tsx";
+import { Suspense, lazy } from "react";
+import type { OverlayProps } from "./dialog.tsx";
 import style from "./ui.module.css";
 
-interface OverlayProps {
-  title: string;
-  open: boolean;
-  onClose: () => void;
-  children: ReactNode;
-}
+// Loaded with the first dialog that opens: it is a sixth of what the first page would load.
+const Overlay = lazy(async () => ({ default: (await import("./dialog.tsx")).Overlay }));
 
-function Overlay({ title, open, onClose, children, className }: OverlayProps & { className: string | undefined }) {
-  return (
-    <Dialog.Root open={open} onOpenChange={(isOpen) => { if (!isOpen) onClose(); }}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className={style.backdrop ?? ""} />
-        <Dialog.Popup className={className ?? ""}>
-          <Actions>
-            <Dialog.Title render={<h1 />}>{title}</Dialog.Title>
-          </Actions>
-          {children}
-          <Actions><Dialog.Close render={<Button look="plain" />}>Close</Dialog.Close></Actions>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  );
-}
+const opened = (props: OverlayProps, className: string | undefined) =>
+  props.open ? <Suspense fallback={null}><Overlay {...props} className={className} /></Suspense> : null;
 
 /** A dialog over the page. */
-export const Modal = (props: OverlayProps) => <Overlay {...props} className={style.dialog} />;
+export const Modal = (props: OverlayProps) => opened(props, style.dialog);
 
 /** A panel at the side that leaves the list in sight. */
-export const Drawer = (props: OverlayProps) => <Overlay {...props} className={style.drawer} />;
+export const Drawer = (props: OverlayProps) => opened(props, style.drawer);

@@ -38,7 +38,8 @@ function dashboardResponse(context: RequestContext<unknown>, { dashboard }: Pick
 
 /** Paths below `/dashboard` at which the dashboard's own router takes over. */
 const clientPaths = [
-  "", "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
+  "", "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits",
+  "/members", "/account", "/presets", "/presets/:slug", "/provider-keys", "/routing", "/budgets", "/security",
 ] as const;
 
 /** The pages of the dashboard. */

@@ -82,6 +82,7 @@ export const contract: Record<string, ContractRow> = {
   "POST /forgot-password": { without: "open", base: "root", accepted: 400 },
   ...Object.fromEntries(["", "/playground", "/activity", "/usage",
     "/models", "/models/:owner/:model", "/keys", "/connections", "/credits", "/members", "/account",
+    "/presets", "/presets/:slug", "/provider-keys", "/routing", "/budgets", "/security",
   ].map((path) => [`GET /dashboard${path}`, { without: "open", base: "root", path: `/dashboard${path}`, accepted: 404 }] as const)),
   "GET /assets/:file": { without: "open", base: "root", path: "/assets/none.js", accepted: 404 },
   "GET /fonts/:file": { without: "open", base: "root", path: "/fonts/none.woff2", accepted: 404 },

@@ -18,6 +18,11 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/credits", "owner"],
   ["/members", "owner"],
   ["/account", "member"],
+  ["/presets", "developer"],
+  ["/provider-keys", "owner"],
+  ["/routing", "developer"],
+  ["/budgets", "owner"],
+  ["/security", "owner"],
 ];
 
 /** What the first screen may load before the chart, and what any other may load beside it; compressed. */

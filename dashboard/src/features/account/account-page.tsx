@@ -1,51 +1,120 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { PageHead } from "../../app/shell.tsx";
 import { useSession } from "../../app/session.ts";
-import { type List, request } from "../../lib/api.ts";
-import { localTime } from "../../lib/format.ts";
-import { Button, Card, Facts, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { type Theme, chooseTheme, chosenTheme } from "../../app/theme.ts";
+import { localTime, utc } from "../../lib/format.ts";
+import { chooseTimeZone, timeZone } from "../../lib/time.ts";
+import { Button, Card, Facts, Field, Input, Loaded, Problem, Select, Skeleton, Status } from "../../ui/parts.tsx";
+import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
+import { changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery } from "./api.ts";
+import { SignInCard } from "./sign-in-card.tsx";
 
-interface SessionRow {
-  id: string;
-  current?: boolean;
-  created_at: string;
-  updated_at?: string;
-  expires_at: string;
-  ip_address?: string | null;
-  address?: string | null;
-  user_agent: string | null;
+const themes = [["system", "as the system"], ["light", "light"], ["dark", "dark"]] as const;
+const isTheme = (value: unknown): value is Theme => value === "system" || value === "light" || value === "dark";
+
+function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) {
+  const queries = useQueryClient();
+  const [theme, setTheme] = useState<Theme>(isTheme(kept["theme"]) ? kept["theme"] : chosenTheme());
+  const [zone, setZone] = useState(typeof kept["time_zone"] === "string" ? kept["time_zone"] : "");
+  const save = useMutation({
+    mutationFn: () => changePreferences({ theme, time_zone: zone === "" ? null : zone }),
+    onSuccess: (preferences) => {
+      chooseTheme(theme);
+      chooseTimeZone(zone === "" ? undefined : zone);
+      queries.setQueryData(preferencesQuery.queryKey, preferences);
+    },
+  });
+  const zones = ["UTC", ...Intl.supportedValuesOf("timeZone")].map((name) => [name, name] as const);
+  return (
+    <Form action="Save preferences" work={save} onSubmit={() => save.mutate()} more={save.isSuccess ? <Status kind="good">saved</Status> : null}>
+      <div className={style.grid}>
+        <Field label="Theme">{(id) => <Select id={id} value={theme} options={themes} onChange={(value) => { if (isTheme(value)) setTheme(value); }} />}</Field>
+        <Field label="Time zone" hint={`Now ${timeZone()}. Days of usage and budgets stay UTC.`}>
+          {(id) => <Select id={id} value={zone} options={[["", "of the browser"], ...zones]} onChange={setZone} />}
+        </Field>
+      </div>
+    </Form>
+  );
 }
 
-/** The person's own account: who is signed in, and from where. */
+function Sessions() {
+  const queries = useQueryClient();
+  const sessions = useQuery(sessionsQuery);
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["sessions"] });
+  const end = useMutation({ mutationFn: endSession, onSuccess: refresh });
+  const endOthers = useMutation({ mutationFn: endOtherSessions, onSuccess: refresh });
+  const failed = end.error ?? endOthers.error;
+  return (
+    <Card title="Sessions" flush actions={<Button look="plain" onClick={() => endOthers.mutate()}>End all others</Button>}>
+      {failed === null ? null : <Problem error={failed} />}
+      <Loaded query={sessions} height={200}>
+        {({ data: rows }) => (
+          <Table rows={rows} rowKey={({ id }) => id} caption="Sessions" columns={[
+            { head: "Device", cell: ({ user_agent: agent }) => agent ?? "unknown" }, { head: "Address", cell: ({ address }) => address ?? "–" },
+            { head: "Began", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
+            { head: "Actions", cell: ({ id, current }) => current ? <Status kind="good">this one</Status> : <Button look="plain" onClick={() => end.mutate(id)}>End session</Button> },
+          ]} />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function DeleteAccount({ email }: { email: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const [password, setPassword] = useState("");
+  const [givesUp, setGivesUp] = useState(false);
+  const remove = useMutation({
+    mutationFn: () => deleteAccount({ confirm: givesUp, ...(password === "" ? {} : { password }) }), onSuccess: () => location.assign("/sign-in"),
+  });
+  return (
+    <Card title="Delete account">
+      <Button look="plain" onClick={() => setOpen(true)}>Delete account</Button>
+      <Confirm title="Delete your account" open={isOpen} onClose={() => setOpen(false)} action="Delete account" work={remove} typed={email}
+        onConfirm={() => remove.mutate()}>
+        <p>Your personal workspace closes: its keys fail at once. Organisations without another member close as well. Records stay.</p>
+        <Field label="Your password">
+          {(id) => <Input id={id} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />}
+        </Field>
+        <Check label="Give up what is left of the credits" checked={givesUp} onChange={setGivesUp} />
+      </Confirm>
+    </Card>
+  );
+}
+
+function Name({ name }: { name: string }) {
+  const queries = useQueryClient();
+  const [text, setText] = useState(name);
+  const save = useMutation({ mutationFn: () => rename(text), onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }) });
+  return (
+    <Form action="Rename" work={save} onSubmit={() => save.mutate()}>
+      <Field label="Name">{(id) => <Input id={id} value={text} required maxLength={200} onChange={(event) => setText(event.target.value)} />}</Field>
+    </Form>
+  );
+}
+
+/** The person's own account: who they are, how they sign in, from where, and what they prefer. */
 export function AccountPage() {
   const { data: session } = useSession();
-  const queries = useQueryClient();
-  const sessions = useQuery({ queryKey: ["sessions"], queryFn: () => request<List<SessionRow>>("/sessions") });
-  const end = useMutation({
-    mutationFn: (id: string) => request(`/sessions/${id}`, { method: "DELETE" }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["sessions"] }),
-  });
+  const preferences = useQuery(preferencesQuery);
   return (
     <>
       <PageHead title="Your account" />
-      <Card>
-        <Facts rows={[["Name", session?.user.name], ["E-mail", session?.user.email], ["Role here", session?.workspace.role],
-          ["Runs this installation", session?.user.operator ? "yes" : "no"]]} />
+      <Card title="Person">
+        {session === undefined ? <Skeleton height={160} /> : (
+          <div className={style.stack}>
+            <Facts rows={[["E-mail", session.user.email], ["Role here", session.workspace.role], ["Runs this installation", session.user.operator ? "yes" : "no"]]} />
+            <Name key={session.user.name} name={session.user.name} />
+          </div>
+        )}
       </Card>
-      {end.error === null ? null : <Problem error={end.error} />}
-      <Card title="Sessions" flush>
-        <Loaded query={sessions} height={200}>
-          {({ data: rows }) => (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Sessions" columns={[
-              { head: "Device", cell: ({ user_agent: agent }) => agent ?? "unknown" },
-              { head: "Address", cell: ({ ip_address: ip, address }) => ip ?? address ?? "–" },
-              { head: "Began", cell: ({ created_at: at }) => localTime(at) },
-              { head: "Actions", cell: ({ id, current }) => current ? <Status kind="good">this one</Status> : <Button look="plain" onClick={() => end.mutate(id)}>End session</Button> },
-            ]} />
-          )}
-        </Loaded>
-      </Card>
+      <Card title="Preferences"><Loaded query={preferences} height={140}>{(kept) => <PreferencesForm kept={kept} />}</Loaded></Card>
+      <SignInCard />
+      <Sessions />
+      {session === undefined ? null : <DeleteAccount email={session.user.email} />}
     </>
   );
 }

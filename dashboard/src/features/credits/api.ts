@@ -1,5 +1,5 @@
-import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { type List, queryOf, request } from "../../lib/api.ts";
 
 /** The workspace's credits, in USD. */
 export interface Credits {
@@ -10,18 +10,70 @@ export interface Credits {
   today_cost: number;
 }
 
-/** A top-up by card. */
-export interface TopUp {
-  id: string;
-  status: string;
+/** What a top-up costs. */
+export interface Quote {
   amount: number;
-  fee?: number;
-  total?: number;
+  fee: number;
+  total: number;
+}
+
+/** A top-up by card. */
+export interface TopUp extends Quote {
+  id: string;
+  kind: "checkout" | "automatic";
+  status: "open" | "paid" | "failed" | "expired";
+  failure: string | null;
   created_at: string;
-  url?: string | null;
+  url?: string;
+}
+
+/** Top-ups that are charged without asking again. */
+export interface Automatic {
+  status: "on" | "off" | "stopped";
+  stopped_reason: string | null;
+  threshold: number | null;
+  amount: number | null;
+  total: number | null;
+  monthly_limit: number | null;
+  charged_this_month: number;
+  card: string | null;
+}
+
+/** An invoice or a credit note. */
+export interface Invoice extends Quote {
+  id: string;
+  object: "invoice" | "credit_note";
+  issued_at: string;
+}
+
+/** A line of the statement. */
+export interface Transaction {
+  id: string;
+  at: string;
+  kind: "charges" | "topup" | "grant" | "bootstrap" | "refund" | "expiry";
+  bucket: "monthly" | "topup" | null;
+  amount: number;
+  balance: number;
+  requests: number | null;
+  reference: string | null;
 }
 
 export const creditsQuery = queryOptions({ queryKey: ["credits"], queryFn: () => request<Credits>("/credits") });
-export const topUpsQuery = queryOptions({ queryKey: ["top-ups"], queryFn: () => request<List<TopUp>>("/credits/top-ups") });
+export const topUpsQuery = queryOptions({ queryKey: ["credits", "top-ups"], queryFn: () => request<List<TopUp>>("/credits/top-ups") });
+export const invoicesQuery = queryOptions({ queryKey: ["credits", "invoices"], queryFn: () => request<List<Invoice>>("/credits/invoices") });
+export const automaticQuery = queryOptions({ queryKey: ["credits", "automatic"], queryFn: () => request<Automatic>("/credits/automatic") });
+export const quoteQuery = (amount: string) => queryOptions({
+  queryKey: ["credits", "quote", amount], queryFn: () => request<Quote>(`/credits/quote${queryOf({ amount })}`), enabled: Number(amount) > 0,
+});
+export const statementQuery = infiniteQueryOptions({
+  queryKey: ["credits", "transactions"],
+  initialPageParam: "",
+  queryFn: ({ pageParam }) => request<List<Transaction>>(`/credits/transactions${queryOf({ limit: 50, cursor: pageParam })}`),
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+});
 
-export const createTopUp = (amount: number) => request<TopUp>("/credits/top-ups", { method: "POST", body: { amount } });
+export const createTopUp = (body: { amount: number; save_card: boolean; return_url: string }) =>
+  request<TopUp>("/credits/top-ups", { method: "POST", body });
+export const agreeToAutomatic = (body: { threshold: number; amount: number; monthly_limit: number; consent: true }) =>
+  request<Automatic>("/credits/automatic", { method: "POST", body });
+export const endAutomatic = () => request<Automatic>("/credits/automatic", { method: "DELETE" });

@@ -1,99 +1,119 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useScope } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { localTime, usd, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Field, Input, Loaded, Problem, Select, Status } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Key, type MadeKey, changeKey, createKey, deleteKey, keysQuery, rotateKey } from "./api.ts";
+import style from "../../ui/ui.module.css";
+import { type Key, type MadeKey, changeKey, deleteKey, keysQuery, rotateKey } from "./api.ts";
+import { KeyForm } from "./key-form.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 
-const resets = [["monthly", "30 days, rolling"], ["weekly", "7 days, rolling"], ["daily", "24 hours, rolling"]] as const;
-const lives = [["", "never"], ["1", "in 1 day"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]] as const;
-const dayMs = 86_400_000;
-
-function NewKeyForm({ onMade }: { onMade: (made: MadeKey) => void }) {
-  const [name, setName] = useState("");
-  const [limit, setLimit] = useState("");
-  const [reset, setReset] = useState("monthly");
-  const [days, setDays] = useState("");
-  const create = useMutation({ mutationFn: createKey, onSuccess: onMade });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate({
-      name, ...(limit === "" ? {} : { limit: Number(limit), limit_reset: reset }),
-      ...(days === "" ? {} : { expires_at: new Date(Date.now() + Number(days) * dayMs).toISOString() }),
-    });
-  };
-  return (
-    <form onSubmit={submit}>
-      <Field label="Name" hint="What you will know it by: an app, an agent, a person.">
-        {(id) => <Input id={id} value={name} onChange={(event) => setName(event.target.value)} required maxLength={200} />}
-      </Field>
-      <Field label="Spending cap in USD" hint="Requests are refused beyond it. Empty means no cap.">
-        {(id) => <Input id={id} type="number" min="0" step="any" value={limit} onChange={(event) => setLimit(event.target.value)} />}
-      </Field>
-      <Field label="The cap is for">{(id) => <Select id={id} value={reset} options={resets} onChange={setReset} />}</Field>
-      <Field label="Ends">{(id) => <Select id={id} value={days} options={lives} onChange={setDays} />}</Field>
-      {create.error === null ? null : <Problem error={create.error} />}
-      <br />
-      <Actions><Button type="submit" disabled={create.isPending}>Create key</Button></Actions>
-    </form>
-  );
-}
+type Act = "edit" | "child" | "rotate" | "delete";
 
 const stateOf = ({ disabled, expires_at: end }: Key) => (disabled ? "disabled" : end !== null && Date.parse(end) <= Date.now() ? "expired" : "active");
 
-/** Keys of the workspace: who spends what, and up to which cap. */
+/** Keys that another one made come below it. */
+function folded(keys: readonly Key[], text: string): Key[] {
+  const wanted = keys.filter(({ name, label }) => `${name} ${label}`.toLowerCase().includes(text.toLowerCase()));
+  const ids = new Set(wanted.map(({ id }) => id));
+  const tops = wanted.filter(({ parent_key_id: parent }) => parent === undefined || !ids.has(parent));
+  return tops.flatMap((top) => [top, ...wanted.filter(({ parent_key_id: parent }) => parent === top.id)]);
+}
+
+function Cap({ of: { name, limit, limit_remaining: left, limit_reset: reset } }: { of: Key }) {
+  if (limit === null) return <>no cap</>;
+  const spent = limit - (left ?? 0);
+  return <><div>{usd(spent)} of {usd(limit)}{reset === null ? "" : `, ${reset}`}</div><Bar label={name} share={limit === 0 ? 1 : spent / limit} /></>;
+}
+
+function limitsOf({ allowed_models: models, tpm }: Key): string {
+  const parts = [models === null ? "" : `${models.length} models`, tpm === null ? "" : `${tpm} tokens a minute`].filter((part) => part !== "");
+  return parts.length === 0 ? "any model" : parts.join(", ");
+}
+
+/** Keys of the workspace: who spends what, up to which cap, and what each may be used for. */
 export function KeysPage() {
   const mayWrite = useScope("write:llm-keys");
   const queries = useQueryClient();
   const keys = useQuery(keysQuery);
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<MadeKey>();
-  const [doomed, setDoomed] = useState<Key>();
+  const [chosen, setChosen] = useState<{ act: Act; of: Key }>();
+  const [text, setText] = useState("");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["keys"] });
-  const change = useMutation({ mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) => changeKey(hash, { disabled }), onSuccess: refresh });
-  const rotate = useMutation({ mutationFn: rotateKey, onSuccess: (result) => { setMade(result); return refresh(); } });
-  const remove = useMutation({ mutationFn: deleteKey, onSuccess: () => { setDoomed(undefined); return refresh(); } });
-  const failed = change.error ?? rotate.error ?? remove.error;
-  const shown = (result: MadeKey): void => {
+  const close = (): void => {
     setMaking(false);
-    setMade(result);
+    setChosen(undefined);
+  };
+  const done = (): void => {
+    close();
     void refresh();
   };
+  const shown = (result: MadeKey): void => {
+    done();
+    setMade(result);
+  };
+  const change = useMutation({ mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) => changeKey(hash, { disabled }), onSuccess: refresh });
+  const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
+  const remove = useMutation({ mutationFn: deleteKey, onSuccess: done });
+  const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
+  const of = chosen?.of;
+  const opens = (act: Act): boolean => chosen?.act === act;
+  const actionsOf = (key: Key) => mayWrite ? (
+    <Actions>
+      <Button look="plain" onClick={() => setChosen({ act: "edit", of: key })}>Edit</Button>
+      <Button look="plain" onClick={() => change.mutate({ hash: key.hash, disabled: !key.disabled })}>{key.disabled ? "Enable" : "Disable"}</Button>
+      <Button look="plain" onClick={() => setChosen({ act: "rotate", of: key })}>Rotate</Button>
+      {key.parent_key_id === undefined ? <Button look="plain" onClick={() => setChosen({ act: "child", of: key })}>Add child</Button> : null}
+      <Button look="plain" onClick={() => setChosen({ act: "delete", of: key })}>Delete</Button>
+    </Actions>
+  ) : null;
   return (
     <>
-      <PageHead title="Keys">{mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null}</PageHead>
-      {failed === null ? null : <Problem error={failed} />}
+      <PageHead title="Keys">{create}</PageHead>
+      {change.error === null ? null : <Problem error={change.error} />}
       <Card flush>
         <Loaded query={keys} height={320}>
-          {({ data: rows }) => rows.length === 0 ? <Empty action={mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : undefined}>No key yet.</Empty> : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Keys" columns={[
-              { head: "Name", cell: ({ name, label }) => <><div>{name}</div><code>{label}</code></> },
-              { head: "State", cell: (key) => <Status kind={stateOf(key) === "active" ? "good" : "warning"}>{stateOf(key)}</Status> },
-              { head: "Cap", number: true, cell: ({ limit, limit_remaining: left }) => (limit === null ? "no cap" : `${usd(left)} of ${usd(limit)} left`) },
-              { head: "30 days", number: true, cell: ({ real_usage_monthly: spent }) => usd(spent) },
-              { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-              { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-              { head: "Actions", cell: (key) => mayWrite ? (
-                <Actions>
-                  <Button look="plain" onClick={() => change.mutate({ hash: key.hash, disabled: !key.disabled })}>{key.disabled ? "Enable" : "Disable"}</Button>
-                  <Button look="plain" onClick={() => rotate.mutate(key.hash)}>Rotate</Button>
-                  <Button look="plain" onClick={() => setDoomed(key)}>Delete</Button>
-                </Actions>
-              ) : null },
-            ]} />
+          {({ data: rows }) => rows.length === 0 ? <Empty action={create}>No key yet.</Empty> : (
+            <>
+              <div className={style.filters}>
+                <Field label="Find a key">{(id) => <Input id={id} type="search" value={text} onChange={(event) => setText(event.target.value)} />}</Field>
+              </div>
+              {folded(rows, text).length === 0 ? <Empty action={<Button look="plain" onClick={() => setText("")}>Clear the search</Button>}>No key matches.</Empty> : (
+                <Table rows={folded(rows, text)} rowKey={({ id }) => id} caption="Keys" columns={[
+                  { head: "Name", cell: ({ name, label, parent_key_id: parent }) => (
+                    <><div>{parent === undefined ? "" : "↳ "}{name}</div><code>{label}</code></>
+                  ) },
+                  { head: "State", cell: (key) => <Status kind={stateOf(key) === "active" ? "good" : "warning"}>{stateOf(key)}</Status> },
+                  { head: "Cap", cell: (key) => <Cap of={key} /> },
+                  { head: "30 days", number: true, cell: ({ id, real_usage_monthly: spent }) => <Link to="/activity" search={{ key_id: id }}>{usd(spent)}</Link> },
+                  { head: "May use", cell: limitsOf },
+                  { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
+                  { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
+                  { head: "Actions", cell: actionsOf },
+                ]} />
+              )}
+            </>
           )}
         </Loaded>
       </Card>
-      <Modal title="Create key" open={isMaking} onClose={() => setMaking(false)}><NewKeyForm onMade={shown} /></Modal>
+      <Modal title="Create key" open={isMaking} onClose={close}><KeyForm onMade={shown} onChanged={done} /></Modal>
+      <Modal title={`Edit ${of?.name ?? ""}`} open={opens("edit")} onClose={close}><KeyForm changed={of} onMade={shown} onChanged={done} /></Modal>
+      <Modal title={`Key below ${of?.name ?? ""}`} open={opens("child")} onClose={close}><KeyForm parent={of} onMade={shown} onChanged={done} /></Modal>
       <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)}>{made === undefined ? null : <SecretOnce secret={made.key} />}</Modal>
-      <Modal title={`Delete ${doomed?.name ?? ""}`} open={doomed !== undefined} onClose={() => setDoomed(undefined)}>
+      <Confirm title={`Rotate ${of?.name ?? ""}`} open={opens("rotate")} onClose={close} action="Rotate key" work={rotate}
+        onConfirm={() => of && rotate.mutate(of.hash)}>
+        <p>It gets another secret, which is shown once. Requests with the old one fail at once; limits and records stay.</p>
+      </Confirm>
+      <Confirm title={`Delete ${of?.name ?? ""}`} open={opens("delete")} onClose={close} action="Delete key" work={remove}
+        onConfirm={() => of && remove.mutate(of.hash)}>
         <p>Requests with this key, and with keys that it made, fail at once. What it spent stays in the records.</p>
-        <Actions><Button look="danger" disabled={remove.isPending} onClick={() => doomed && remove.mutate(doomed.hash)}>Delete key</Button></Actions>
-      </Modal>
+      </Confirm>
     </>
   );
 }

@@ -1,15 +1,35 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Card, Status } from "../../ui/parts.tsx";
+import { useScope } from "../../app/session.ts";
+import { Button, Card, Status } from "../../ui/parts.tsx";
+import { changePreferences, preferencesQuery } from "../account/api.ts";
+import { budgetsQuery } from "../budgets/api.ts";
+import { creditsQuery } from "../credits/api.ts";
+import { providerKeysQuery } from "../provider-keys/api.ts";
 import style from "./set-up.module.css";
 
-/** What leads to the first real answer, until all of it is done. */
+const dismissal = "overview.set_up_dismissed";
+
+/** What leads to the first real answer, until all of it is done or the person has dismissed it. */
 export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boolean }) {
+  const queries = useQueryClient();
+  const [seesKeys, seesBudgets] = [useScope("read:byok"), useScope("read:analytics")];
+  const preferences = useQuery(preferencesQuery);
+  const credits = useQuery(creditsQuery);
+  const ownKeys = useQuery({ ...providerKeysQuery, enabled: seesKeys });
+  const budgets = useQuery({ ...budgetsQuery, enabled: seesBudgets });
+  const dismiss = useMutation({
+    mutationFn: () => changePreferences({ [dismissal]: true }),
+    onSuccess: (kept) => queries.setQueryData(preferencesQuery.queryKey, kept),
+  });
   const steps = [
     { done: hasKey, label: "Create a key", to: "/keys" as const },
     { done: hasRequest, label: "Send a request", to: "/playground" as const },
+    { done: (credits.data?.balance ?? 0) > 0 || (ownKeys.data?.data.length ?? 0) > 0, label: "Add credits or a provider key", to: "/provider-keys" as const },
+    { done: (budgets.data?.data.length ?? 0) > 0, label: "Set a budget", to: "/budgets" as const },
   ];
   const done = steps.filter((step) => step.done).length;
-  if (done === steps.length) return null;
+  if (preferences.data === undefined || preferences.data[dismissal] === true || done === steps.length) return null;
   return (
     <Card>
       <div className={style.row}>
@@ -17,6 +37,7 @@ export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boo
         {steps.map(({ done: isDone, label, to }) => (
           <span key={label}>{isDone ? <Status kind="good">{label}</Status> : <Link to={to}>{label}</Link>}</span>
         ))}
+        <Button look="plain" disabled={dismiss.isPending} onClick={() => dismiss.mutate()}>Dismiss</Button>
       </div>
     </Card>
   );

@@ -1,0 +1,63 @@
+import { queryOptions } from "@tanstack/react-query";
+import { type List, request } from "../../lib/api.ts";
+
+/** What somebody is in an organisation. */
+export type Role = "owner" | "admin" | "member";
+
+/** An organisation of the person. */
+export interface Organization {
+  id: string;
+  name: string;
+  role: Role;
+  workspace_id: string;
+}
+
+/** Somebody in an organisation. */
+export interface Member {
+  user_id: string;
+  name: string;
+  email: string;
+  role: Role;
+  joined_at: string;
+}
+
+/** An open invitation. */
+export interface Invitation {
+  id: string;
+  email: string;
+  role: Role;
+  expires_at: string;
+}
+
+/** An invitation with its link, which is shown once. */
+export interface MadeInvitation {
+  url: string;
+  mail: string;
+}
+
+/** What became of the keys that somebody made who was removed. */
+export interface Removal {
+  revoked_keys: readonly { id: string; name: string }[];
+  keys_in_force: readonly { id: string; name: string }[];
+}
+
+export const organizationsQuery = queryOptions({ queryKey: ["organizations"], queryFn: () => request<List<Organization>>("/organizations") });
+export const membersQuery = (id: string) => queryOptions({
+  queryKey: ["organizations", id, "members"], queryFn: () => request<List<Member>>(`/organizations/${id}/members`),
+});
+export const invitationsQuery = (id: string) => queryOptions({
+  queryKey: ["organizations", id, "invitations"], queryFn: () => request<List<Invitation>>(`/organizations/${id}/invitations`),
+});
+
+export const createOrganization = (name: string) => request<Organization>("/organizations", { method: "POST", body: { name } });
+export const renameOrganization = ({ id, name }: { id: string; name: string }) => request(`/organizations/${id}`, { method: "PATCH", body: { name } });
+export const deleteOrganization = ({ id, confirm }: { id: string; confirm: boolean }) =>
+  request(`/organizations/${id}`, { method: "DELETE", body: { confirm } });
+export const invite = ({ id, ...body }: { id: string; email: string; role: Role }) =>
+  request<MadeInvitation>(`/organizations/${id}/invitations`, { method: "POST", body });
+export const revokeInvitation = ({ id, invitation }: { id: string; invitation: string }) =>
+  request(`/organizations/${id}/invitations/${invitation}`, { method: "DELETE" });
+export const changeRole = ({ id, user, role }: { id: string; user: string; role: Role }) =>
+  request<Member>(`/organizations/${id}/members/${user}`, { method: "PATCH", body: { role } });
+export const removeMember = ({ id, user, keys }: { id: string; user: string; keys: string }) =>
+  request<Removal>(`/organizations/${id}/members/${user}`, { method: "DELETE", body: { revoke_keys: keys } });

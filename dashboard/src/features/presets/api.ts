@@ -1,0 +1,41 @@
+import { queryOptions } from "@tanstack/react-query";
+import { type List, request } from "../../lib/api.ts";
+
+/** What a preset sets, by the names of chat requests. */
+export type PresetConfig = Readonly<Record<string, unknown>>;
+
+/** A named bundle of request settings. */
+export interface Preset {
+  slug: string;
+  name: string;
+  description: string | null;
+  config: PresetConfig;
+  version: number;
+  updated_at: string;
+  last_used_at: string | null;
+}
+
+/** A preset as it was from one change to the next. */
+export interface PresetVersion {
+  version: number;
+  name: string;
+  description: string | null;
+  config: PresetConfig;
+  author: string | null;
+  created_at: string;
+}
+
+export const presetsQuery = queryOptions({ queryKey: ["presets"], queryFn: () => request<List<Preset>>("/presets") });
+export const presetQuery = (slug: string) => queryOptions({
+  queryKey: ["presets", slug], queryFn: () => request<Preset>(`/presets/${encodeURIComponent(slug)}`),
+});
+export const versionsQuery = (slug: string) => queryOptions({
+  queryKey: ["presets", slug, "versions"], queryFn: () => request<List<PresetVersion>>(`/presets/${encodeURIComponent(slug)}/versions`),
+});
+
+export const createPreset = (body: { slug: string; name: string; config: PresetConfig }) => request<Preset>("/presets", { method: "POST", body });
+export const changePreset = ({ slug, ...body }: { slug: string; name: string; description: string | null; config: PresetConfig }) =>
+  request<Preset>(`/presets/${slug}`, { method: "PATCH", body });
+export const deletePreset = (slug: string) => request(`/presets/${slug}`, { method: "DELETE" });
+export const restoreVersion = ({ slug, version }: { slug: string; version: number }) =>
+  request<Preset>(`/presets/${slug}/versions/${version}/restore`, { method: "POST" });

@@ -1,0 +1,52 @@
+import { queryOptions } from "@tanstack/react-query";
+import { type List, request } from "../../lib/api.ts";
+
+/** A caller's own key at a provider. */
+export interface ProviderKey {
+  id: string;
+  provider_id: string;
+  label: string;
+  key_preview: string;
+  enabled: boolean;
+  status: "active" | "disabled" | "refused" | "exhausted" | "paused";
+  quota: { limit: number; used: number; reset: "daily" | "weekly" | "monthly" | null } | null;
+  donation: { daily_limit: number | null; used_today: number; paused: boolean; pause_reason: string | null } | null;
+  last_used_at: string | null;
+}
+
+/** The keys of one provider. */
+export interface ProviderGroup {
+  provider_id: string;
+  name: string;
+  keys: readonly ProviderKey[];
+}
+
+/** What a provider said to a key. */
+export interface KeyTest {
+  outcome: "accepted" | "refused" | "unknown";
+  message: string;
+  latency_ms: number;
+}
+
+/** A provider of the catalog. */
+export interface Provider {
+  id: string;
+  name: string;
+}
+
+export const providerKeysQuery = queryOptions({ queryKey: ["provider-keys"], queryFn: () => request<List<ProviderGroup>>("/auth/byok") });
+export const providersQuery = queryOptions({
+  queryKey: ["providers"], queryFn: () => request<List<Provider>>("/providers"), staleTime: 300_000,
+});
+
+export const createProviderKey = (body: Record<string, unknown>) => request<ProviderKey>("/auth/byok", { method: "POST", body });
+export const changeProviderKey = ({ id, ...body }: Record<string, unknown> & { id: string }) =>
+  request<ProviderKey>(`/auth/byok/keys/${id}`, { method: "PATCH", body });
+export const deleteProviderKey = (id: string) => request(`/auth/byok/keys/${id}`, { method: "DELETE" });
+export const testNewKey = (body: { provider_id: string; api_key: string }) => request<KeyTest>("/auth/byok/test", { method: "POST", body });
+export const testStoredKey = (id: string) => request<KeyTest>(`/auth/byok/keys/${id}/test`, { method: "POST" });
+export const donateKey = (body: { key_id: string; consent: true; daily_limit?: number }) =>
+  request<ProviderKey>("/byok/donated", { method: "POST", body });
+export const changeDonation = ({ id, ...body }: { id: string; paused?: boolean; daily_limit?: number | null }) =>
+  request<ProviderKey>(`/byok/donated/${id}`, { method: "PATCH", body });
+export const withdrawKey = (id: string) => request<ProviderKey>(`/byok/donated/${id}`, { method: "DELETE" });

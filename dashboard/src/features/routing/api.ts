@@ -1,0 +1,62 @@
+import { request, send } from "../../lib/api.ts";
+import { withPlaygroundKey } from "../../lib/playground-key.ts";
+
+/** Somebody who would serve a request, at its place. */
+export interface Candidate {
+  position: number;
+  provider: string;
+  model: string;
+  upstream_model: string;
+  reason: string;
+  credential_source: "platform" | "own_byok" | "pool";
+  estimated_cost_usd: number | null;
+}
+
+/** Who would serve a request, and why. */
+export interface Explanation {
+  requested_model: string;
+  candidates: readonly Candidate[];
+  left_out: readonly { provider: string; model: string; rule: string }[];
+  worst_case_usd: number;
+  hold_usd: number;
+  error: { code: string; message: string } | null;
+}
+
+/** What a request says of providers. */
+export interface Rules {
+  order: readonly string[];
+  only: readonly string[];
+  ignore: readonly string[];
+  sort: string;
+  allowFallbacks: boolean;
+  zdr: boolean;
+  denyCollection: boolean;
+  requireParameters: boolean;
+  promptMax: string;
+  completionMax: string;
+}
+
+export const noRules: Rules = {
+  order: [], only: [], ignore: [], sort: "", allowFallbacks: true, zdr: false, denyCollection: false, requireParameters: false, promptMax: "", completionMax: "",
+};
+
+/** The `provider` object of a request; what is not set is left out. */
+export function providerOf(rules: Rules): Record<string, unknown> {
+  const list = (name: string, values: readonly string[]) => (values.length === 0 ? {} : { [name]: values });
+  const price = {
+    ...(rules.promptMax === "" ? {} : { prompt: rules.promptMax }), ...(rules.completionMax === "" ? {} : { completion: rules.completionMax }),
+  };
+  return {
+    ...list("order", rules.order), ...list("only", rules.only), ...list("ignore", rules.ignore),
+    ...(rules.sort === "" ? {} : { sort: rules.sort }), ...(rules.allowFallbacks ? {} : { allow_fallbacks: false }),
+    ...(rules.zdr ? { zdr: true } : {}), ...(rules.denyCollection ? { data_collection: "deny" } : {}),
+    ...(rules.requireParameters ? { require_parameters: true } : {}), ...(Object.keys(price).length === 0 ? {} : { max_price: price }),
+  };
+}
+
+/** Asks who would serve a request. Nothing is sent to a provider. */
+export const explain = (workspaceId: string, body: Record<string, unknown>): Promise<Explanation> =>
+  withPlaygroundKey(workspaceId, async (key) => (await send("/routing/explain", { method: "POST", body, key })).json() as Promise<Explanation>);
+
+export const savePreset = (body: { slug: string; name: string; config: Record<string, unknown> }) =>
+  request<{ slug: string }>("/presets", { method: "POST", body });

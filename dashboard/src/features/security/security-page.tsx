@@ -1,0 +1,112 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useScope } from "../../app/session.ts";
+import { PageHead } from "../../app/shell.tsx";
+import { localTime, utc } from "../../lib/format.ts";
+import { Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
+import { type Privacy, addRange, changePrivacy, credentialsQuery, privacyQuery, rangesQuery, removeRange } from "./api.ts";
+import { AuditLog } from "./audit.tsx";
+
+const words = { no_expiry: "never ends", unused: "unused for 90 days", no_spending_limit: "no spending cap" } as const;
+
+function Allowlist({ mayWrite }: { mayWrite: boolean }) {
+  const queries = useQueryClient();
+  const ranges = useQuery(rangesQuery);
+  const [cidr, setCidr] = useState("");
+  const [note, setNote] = useState("");
+  const [confirm, setConfirm] = useState(false);
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["security", "ranges"] });
+  const add = useMutation({
+    mutationFn: () => addRange({ cidr, description: note === "" ? null : note, confirm }), onSuccess: () => { setCidr(""); setNote(""); return refresh(); },
+  });
+  const remove = useMutation({ mutationFn: removeRange, onSuccess: refresh });
+  return (
+    <Card title="Allowed addresses" flush>
+      <Loaded query={ranges} height={120}>
+        {({ data: rows, your_address: own }) => (
+          <>
+            {rows.length === 0 ? <Empty>Every address may use this workspace. The first entry refuses all others.</Empty> : (
+              <Table rows={rows} rowKey={({ id }) => id} caption="Allowed addresses" columns={[
+                { head: "Range", cell: (range) => <code>{range.cidr}</code> }, { head: "Note", cell: ({ description }) => description ?? "–" },
+                { head: "Since", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
+                { head: "Actions", cell: ({ id }) => mayWrite ? <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>Remove</Button> : null },
+              ]} />
+            )}
+            {remove.error === null ? null : <Problem error={remove.error} />}
+            {!mayWrite ? null : (
+              <div className={style.cardBody}>
+                <Form action="Allow range" work={add} onSubmit={() => add.mutate()}
+                  more={<Button look="plain" onClick={() => setCidr(own)}>Use your address</Button>}>
+                  <p>You come from <code>{own}</code>. An entry that shuts it out is refused, unless you confirm it.</p>
+                  <div className={style.grid}>
+                    <Field label="Address or range">{(id) => <Input id={id} value={cidr} required placeholder="203.0.113.0/24" onChange={(event) => setCidr(event.target.value)} />}</Field>
+                    <Field label="Note">{(id) => <Input id={id} value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />}</Field>
+                  </div>
+                  <Check label="Allow it although my own address is shut out" checked={confirm} onChange={setConfirm} />
+                </Form>
+              </div>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolean }) {
+  const queries = useQueryClient();
+  const [zdr, setZdr] = useState(privacy.zdr);
+  const [blocked, setBlocked] = useState(privacy.blocked_providers.join(", "));
+  const save = useMutation({
+    mutationFn: () => changePrivacy({ zdr, blocked_providers: listOf(blocked) }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["security", "privacy"] }),
+  });
+  return (
+    <Form action="Save privacy" work={save} onSubmit={() => save.mutate()} disabled={!mayWrite} more={save.isSuccess ? <Status kind="good">saved</Status> : null}>
+      <Check label="Zero retention only" checked={zdr} disabled={!mayWrite} onChange={setZdr} hint="Requests go to providers alone that keep nothing of them." />
+      <Field label="Blocked providers" hint="Ids, separated by commas. They never serve this workspace.">
+        {(id) => <TextArea id={id} value={blocked} readOnly={!mayWrite} onChange={(event) => setBlocked(event.target.value)} />}
+      </Field>
+    </Form>
+  );
+}
+
+function Findings() {
+  const credentials = useQuery(credentialsQuery);
+  return (
+    <Card title="Keys worth a look" flush actions={<Link to="/keys">All keys</Link>}>
+      <Loaded query={credentials} height={96}>
+        {({ data }) => {
+          const rows = data.filter(({ findings }) => findings.length > 0);
+          return rows.length === 0 ? <Empty>Every key ends, is used and has a cap.</Empty> : (
+            <Table rows={rows} rowKey={({ id }) => id} caption="Keys worth a look" columns={[
+              { head: "Key", cell: ({ name, label }) => <><div>{name}</div><code>{label}</code></> },
+              { head: "Kind", cell: ({ kind }) => (kind === "llm" ? "LLM key" : "management key") },
+              { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
+              { head: "Why", cell: ({ findings }) => findings.map((finding) => words[finding]).join(", ") },
+            ]} />
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+/** What keeps the workspace safe: addresses, what is demanded of providers, keys worth a look, and the audit log. */
+export function SecurityPage() {
+  const mayWrite = useScope("write:security");
+  const privacy = useQuery(privacyQuery);
+  return (
+    <>
+      <PageHead title="Security" />
+      <Findings />
+      <Allowlist mayWrite={mayWrite} />
+      <Card title="Privacy"><Loaded query={privacy} height={160}>{(data) => <PrivacyForm privacy={data} mayWrite={mayWrite} />}</Loaded></Card>
+      <AuditLog />
+    </>
+  );
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { at, listAt, textAt } from "../api/at.ts";
+import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { expectSound, settled, tabTo } from "./screen.ts";
+
+describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  test("a preset is made, set and tested against the sandbox by the keyboard alone", async () => {
+    const screen = await scene.open("developer", "/presets");
+    const { page } = screen;
+    await tabTo(page, "Create preset");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Create preset" }).waitFor();
+    await page.getByLabel("Name").focus();
+    await page.keyboard.type("Short answers");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/dashboard\/presets\/short-answers$/);
+    await settled(page);
+    await tabTo(page, /^Model$/);
+    await page.keyboard.type("sandbox/chat:free");
+    await tabTo(page, /^System prompt$/);
+    await page.keyboard.type("Be brief.");
+    await tabTo(page, "Temperature");
+    await page.keyboard.type("0.2");
+    await page.keyboard.press("Enter");
+    await page.getByText("2, in force").waitFor();
+    expect(await scene.ask("developer", "GET", "/presets/short-answers")).toMatchObject({
+      version: 2, config: { model: "sandbox/chat:free", system: "Be brief.", temperature: 0.2 },
+    });
+    await page.getByLabel("Message").focus();
+    await page.keyboard.type("Hello");
+    await tabTo(page, "Run preset");
+    await page.keyboard.press("Enter");
+    await page.getByRole("region", { name: "Stored preset" }).getByText("Open the record").waitFor();
+    await expectSound(screen);
+    await screen.close();
+  });
+
+  test("a wrong field is named, the draft runs beside the stored preset, and an older version comes back", async () => {
+    await scene.ask("owner", "POST", "/presets", { slug: "versions", name: "Versions", config: { model: "sandbox/chat:free", seed: 1 } });
+    await scene.ask("owner", "PATCH", "/presets/versions", { config: { seed: 2 } });
+    const screen = await scene.open("developer", "/presets/versions", "phone");
+    const { page } = screen;
+    await page.getByLabel("Temperature").fill("warm");
+    await page.getByRole("button", { name: "Save preset" }).click();
+    await page.getByText("Temperature: this is no number.").waitFor();
+    await page.getByLabel("Temperature").fill("1");
+    await page.getByLabel("Message").fill("Hello");
+    await page.getByRole("button", { name: "Run preset and draft" }).click();
+    await page.getByRole("region", { name: "Draft in the editor" }).getByText("Open the record").waitFor();
+    await page.getByRole("button", { name: "Show" }).last().click();
+    await page.getByRole("dialog", { name: "Version 1" }).getByText('"seed": 1').waitFor();
+    await page.getByRole("button", { name: "Restore this version" }).click();
+    await page.getByText("3, in force").waitFor();
+    expect(await scene.ask("owner", "GET", "/presets/versions")).toMatchObject({ version: 3, config: { seed: 1 } });
+    await expectSound(screen);
+    await page.getByRole("button", { name: "Delete preset" }).first().click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete preset" }).click();
+    await page.waitForURL(/\/dashboard\/presets$/);
+    await page.getByRole("heading", { name: "Presets" }).waitFor();
+    await page.getByRole("link", { name: "Versions" }).waitFor({ state: "detached" });
+    await screen.close();
+  });
+
+  test("who would be asked and who is left out is shown before sending, and an order made with the keyboard changes it", async () => {
+    const screen = await scene.open("developer", "/routing");
+    const { page } = screen;
+    await page.getByLabel("Model").fill("acme/large");
+    await page.getByLabel("Never these providers").fill("nobody");
+    await tabTo(page, "Ask before sending");
+    await page.keyboard.press("Enter");
+    const candidates = page.getByRole("group", { name: "Candidates" }).getByRole("row");
+    await candidates.nth(1).waitFor();
+    const places = async (): Promise<string[]> => (await candidates.allInnerTexts()).slice(1).map((text) => text.split(/\s+/)[1] ?? "");
+    expect((await places()).toSorted()).toEqual(["acme", "broken"]);
+    for (const provider of ["broken", "acme"]) {
+      await page.getByRole("button", { name: `Add ${provider}` }).focus();
+      await page.keyboard.press("Enter");
+    }
+    await page.getByRole("button", { name: "Move acme up" }).focus();
+    await page.keyboard.press("Alt+ArrowUp");
+    await page.getByText("acme is now 1 of 2.").waitFor();
+    await page.getByRole("button", { name: "Ask before sending" }).click();
+    await page.getByRole("cell", { name: /order/ }).first().waitFor();
+    expect(await places()).toEqual(["acme", "broken"]);
+    await page.getByLabel("Only these providers").fill("acme");
+    await page.getByRole("button", { name: "Ask before sending" }).click();
+    await page.getByRole("group", { name: "Left out" }).getByText("broken").waitFor();
+    await expectSound(screen);
+    await screen.close();
+  });
+
+  test("providers are dragged into an order that is kept as a preset, and what leaves nobody says so", async () => {
+    const screen = await scene.open("developer", "/routing");
+    const { page } = screen;
+    await page.getByLabel("Model").fill("acme/large");
+    await page.getByRole("button", { name: "Add acme" }).click();
+    await page.getByRole("button", { name: "Add broken" }).click();
+    const items = page.getByRole("list", { name: "Order of providers" }).getByRole("listitem");
+    await items.nth(1).dragTo(items.nth(0));
+    await page.getByText("broken is now 1 of 2.").waitFor();
+    await page.getByLabel("Name of the preset").fill("Broken first");
+    await page.getByRole("button", { name: "Save as preset" }).click();
+    await page.getByRole("link", { name: "@preset/broken-first" }).waitFor();
+    expect(at(await scene.ask("owner", "GET", "/presets/broken-first"), "config"))
+      .toEqual({ model: "acme/large", provider: { order: ["broken", "acme"] } });
+    await page.getByLabel("Zero retention only").check();
+    await page.getByRole("button", { name: "Ask before sending" }).click();
+    await page.getByText("Nobody is left. Loosen a rule below.").waitFor();
+    await screen.close();
+  });
+
+  test("a key is made with a cap, shown once with what to paste, and edited, rotated, given a child and deleted", async () => {
+    const screen = await scene.open("developer", "/keys");
+    const { page } = screen;
+    await tabTo(page, "Create key");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Name").focus();
+    await page.keyboard.type("Robot");
+    await page.getByLabel("Spending cap in USD").focus();
+    await page.keyboard.type("5");
+    await page.keyboard.press("Enter");
+    const secret = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
+    expect(secret).toStartWith("sk-svc-v1-");
+    for (const [client, words] of [["codex", "wire_api"], ["claude", "ANTHROPIC_AUTH_TOKEN"], ["python", "from openai"]] as const) {
+      await page.getByLabel("Use it with").selectOption(client);
+      expect(await page.getByRole("dialog").locator("code").last().innerText()).toContain(words);
+    }
+    await expectSound(screen);
+    await page.keyboard.press("Escape");
+    const row = page.getByRole("row").filter({ hasText: "Robot" }).first();
+    await row.getByRole("button", { name: "Edit" }).click();
+    await page.getByText("More limits").click();
+    await page.getByLabel("Allowed models").fill("acme/large");
+    await page.getByLabel("Tokens a minute").fill("1000");
+    await page.getByRole("button", { name: "Save key" }).click();
+    await row.getByText("1 models, 1000 tokens a minute").waitFor();
+    await row.getByRole("button", { name: "Add child" }).click();
+    await page.getByLabel("Name").fill("Robot's child");
+    await page.getByRole("button", { name: "Create key" }).last().click();
+    await page.getByRole("dialog", { name: "Your key" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("↳ Robot's child").waitFor();
+    await row.getByRole("button", { name: "Rotate" }).click();
+    await page.getByRole("button", { name: "Rotate key" }).click();
+    const fresh = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
+    expect(fresh).not.toBe(secret);
+    const status = async (key: string): Promise<number> =>
+      (await fetch(`${scene.gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })).status;
+    expect(await status(secret)).toBe(401);
+    await page.keyboard.press("Escape");
+    await row.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete key" }).click();
+    await page.getByText("↳ Robot's child").waitFor({ state: "detached" });
+    const names = listAt(await scene.ask("developer", "GET", "/keys"), "data").map((key) => textAt(key, "name"));
+    expect(names).not.toContain("Robot");
+    await screen.close();
+  });
+});
