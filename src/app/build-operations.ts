@@ -2,7 +2,7 @@ import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
-import { docsPage } from "../http/docs-page.ts";
+import { docsHtml } from "../endpoints/ops/documentation.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { EndpointPaths } from "../http/endpoint-paths.ts";
 import { openApiDocument } from "../http/open-api.ts";
@@ -52,7 +52,7 @@ export function buildDocuments(
     endpointPaths: new EndpointPaths(table),
     openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
     exampleModel: () => exampleModel(catalog()),
-    docsHtml: () => (html ??= docsPage(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
+    docsHtml: () => (html ??= docsHtml(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
   };
 }
 

@@ -11,8 +11,8 @@ export interface Page {
   title: string;
   /** What stands in `<main>`. */
   body: Html;
-  /** Room for two columns of facts. */
-  wide?: true;
+  /** Room for two columns of facts, or for a table. */
+  width?: "wide" | "widest";
   /** Origins beside this one that a form of the page may lead to, such as the app that asked for consent (CSP `form-action`). */
   formTargets?: readonly string[];
   /** A script of this origin that adds to the page; the page works without it. */
@@ -23,13 +23,13 @@ export interface Page {
 const trusted = (value: string): Html => raw(value);
 
 /** The page as an HTML document: no script is needed, and nothing is loaded from another origin. */
-export function pageHtml({ title, body, wide, script }: Page): string {
+export function pageHtml({ title, body, width, script }: Page): string {
   const document = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} - ${brand.productName}</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <meta name="referrer" content="same-origin"><style>${trusted(styleSheet)}</style></head>
 <body><header><a class="brand" href="/">${trusted(mark)}${brand.productName}</a></header>
-<main${wide ? trusted(` class="wide"`) : ""}>${body}</main>
+<main${width === undefined ? "" : html` class="${width}"`}>${body}</main>
 <footer><span>${brand.productName}, a self-hosted inference gateway</span><a href="/docs">Documentation</a></footer>
 ${script === undefined ? "" : html`<script src="${script}" defer></script>`}</body></html>
 `;

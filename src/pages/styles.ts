@@ -21,6 +21,7 @@ footer{color:var(--third);font-size:13px;margin-top:auto;flex-wrap:wrap}
 .brand svg{width:24px;height:24px}
 main{width:100%;max-width:464px;margin:24px auto;padding:0 16px}
 main.wide{max-width:720px}
+main.widest{max-width:1120px}
 .card{background:var(--surface);border:1px solid var(--line);border-radius:10px;padding:24px}
 .card+.card{margin-top:16px}
 h1{font-size:20px;line-height:28px;font-weight:600;margin:0 0 8px}
@@ -64,6 +65,16 @@ ul,ol{margin:0 0 12px;padding-left:20px;color:var(--second)}
 li{margin:4px 0}
 .steps{padding:0;list-style:none;counter-reset:step}
 .steps h2::before{counter-increment:step;content:counter(step) ". "}
+pre.code{overflow:auto;white-space:pre;margin:0 0 12px}
+.scroll{overflow-x:auto}
+table{width:100%;border-collapse:collapse}
+th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1px solid var(--line);color:var(--second)}
+th{font-weight:500;color:var(--text)}
+tfoot td{font-weight:600;color:var(--text);border-bottom:0}
+.amount{text-align:right;padding-right:0;font-variant-numeric:tabular-nums}
+.parties{display:flex;flex-wrap:wrap;gap:0 48px;margin-bottom:24px}
+.parties p{margin:0}
+@media print{body{background:#fff}body>header,body>footer{display:none}.card{border:0;padding:0}main{margin:0;max-width:none}}
 @media (max-width:767px){button,.button,input:not([type=checkbox]):not([type=radio]),select{min-height:44px}.card{padding:16px}
 header,footer{padding:12px 16px}.actions>*{flex:1}}
 `;

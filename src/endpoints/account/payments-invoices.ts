@@ -3,9 +3,10 @@ import { documentOf } from "../../account/payments/document.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { paymentRoute, readsPayments } from "./payments-fields.ts";
-import { invoicePageHeaders, invoicePageHtml } from "./payments-invoice-page.ts";
+import { issuedPage } from "./payments-invoice-page.ts";
 import { documentObject, documentSchema, paymentsOf } from "./payments-object.ts";
 
 const listMax = 200;
@@ -41,6 +42,6 @@ export const getInvoice = defineEndpoint<Dependencies>({
     const document = named && await store.document({ workspaceId, ...named });
     if (document === undefined) throw new GatewayError("not_found", "There is no such invoice.");
     const corrected = document.reference === "" ? undefined : await store.invoiceOf(document.orderId);
-    return new Response(invoicePageHtml(document, corrected), { headers: { ...context.headers, ...invoicePageHeaders() } });
+    return pageResponse(context, issuedPage(document, corrected));
   },
 });

@@ -52,7 +52,7 @@ const stepHtml = ({ title, text, code }: Step): Html =>
 
 const startOf = (person: SessionCaller, steps: readonly Step[]): Page => ({
   title: "Start",
-  wide: true,
+  width: "wide",
   script: passkeyScriptPath,
   body: html`<div class="card"><h1>Welcome, ${person.user.name}</h1>
 <p>You are signed in as ${person.user.email}, in the workspace ${person.workspace.name}.</p>

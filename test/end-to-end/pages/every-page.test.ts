@@ -29,6 +29,7 @@ const rows: [path: string, status: number, signedIn?: true][] = [
   [authPath, 200, true],
   ["/auth", 400, true],
   ["/nowhere", 404],
+  ["/docs", 200],
   ["/api/v1/keys", 401],
   ["/api/v1/nowhere", 404],
   ["/sign-in/provider", 405],
