@@ -54,6 +54,12 @@ export interface NewConnection
   tokenExpiresAtMs: number | null;
 }
 
+/** Whose connections are meant; without either, all. */
+export interface ConnectionOwner {
+  workspaceId?: string;
+  userId?: string;
+}
+
 /** What connections are built from. */
 export interface ConnectionsOptions {
   database: Kysely<ConsentTables>;
@@ -62,6 +68,9 @@ export interface ConnectionsOptions {
   llmKeyMinter: LlmKeyMinter;
   llmKeyEditor: LlmKeyEditor;
 }
+
+/** Connections that are listed at once where no number is asked for. */
+const listedMax = 1_000;
 
 /** How long a connection that ended is known. */
 const keptMs = 90 * dayMs;
@@ -138,13 +147,24 @@ export class Connections {
   }
 
   /** The connections of a workspace that have not ended, newest first; of one person where one is named. */
-  async list({ workspaceId, userId }: { workspaceId?: string; userId?: string }): Promise<Connection[]> {
-    let query = this.options.database.selectFrom("connections").selectAll().where("ended_at_ms", "is", null);
-    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
-    if (userId !== undefined) query = query.where("user_id", "=", userId);
-    const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(1_000).execute();
+  async list({ limit = listedMax, offset = 0, ...of }: ConnectionOwner & { limit?: number; offset?: number }): Promise<Connection[]> {
+    const rows = await this.openOf(of).selectAll().orderBy("created_at_ms", "desc").orderBy("id", "desc")
+      .limit(limit).offset(offset).execute();
     // Keys that apps were given may be deleted where keys are listed, which ends their connection, too.
     return rows.map(fromRow).filter(({ origin, keyId }) => origin !== "key" || this.options.directory.llmKeyById(keyId) !== undefined);
+  }
+
+  /** How many there are of these. */
+  async count(of: ConnectionOwner): Promise<number> {
+    const counted = this.openOf(of).select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
+    const { total } = await counted.executeTakeFirstOrThrow();
+    return Number(total);
+  }
+
+  private openOf({ workspaceId, userId }: ConnectionOwner) {
+    const open = this.options.database.selectFrom("connections").where("ended_at_ms", "is", null);
+    const within = workspaceId === undefined ? open : open.where("workspace_id", "=", workspaceId);
+    return userId === undefined ? within : within.where("user_id", "=", userId);
   }
 
   /** The connection with this id, ended or not; undefined where there is none. */
@@ -191,10 +211,13 @@ export class Connections {
   }
 
   /** Ends what a person connected in a workspace, such as when they are no longer a member. Gives what has ended. */
-  async endAll(of: { workspaceId?: string; userId: string }, reason: string): Promise<Connection[]> {
-    const connections = await this.list(of);
-    for (const connection of connections) await this.end(connection, reason);
-    return connections;
+  async endAll(of: ConnectionOwner & { userId: string }, reason: string): Promise<Connection[]> {
+    const ended: Connection[] = [];
+    for (const row of await this.openOf(of).selectAll().execute()) {
+      const connection = fromRow(row);
+      if (await this.end(connection, reason)) ended.push(connection);
+    }
+    return ended;
   }
 
   /** Ends a connection and its tokens, on every gateway; false where it had ended. */

@@ -130,6 +130,18 @@ export class DeviceCodes {
     return row && { ...requestOf(row), createdAtMs: row.created_at_ms, expiresAtMs: row.expires_at_ms };
   }
 
+  /** What a person decided about a code before, as long as it is known; undefined where they have not. */
+  async decisionOf(userCode: string, userId: string): Promise<{ clientName: string; approved: boolean } | undefined> {
+    const row = await this.database
+      .selectFrom("device_codes")
+      .select(["client_name", "status"])
+      .where("user_code_hash", "=", this.userHash(userCode))
+      .where("decided_by_user_id", "=", userId)
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
+    return row && { clientName: row.client_name, approved: row.status !== "denied" };
+  }
+
   /** Approves or declines, once; false where the request no longer waits. */
   async decide({ userCode, userId, workspaceId, terms }: DeviceDecision): Promise<boolean> {
     const row = await this.database
@@ -148,8 +160,8 @@ export class DeviceCodes {
     return row !== undefined;
   }
 
-  /** What a poll finds. Of polls at the same time one takes the approval. */
-  async poll(deviceCode: string): Promise<PollOutcome> {
+  /** What a poll finds; a code is for the client that it was made for. Of polls at the same time one takes the approval. */
+  async poll(deviceCode: string, clientId?: string): Promise<PollOutcome> {
     const hash = this.hasher.hash(deviceCode);
     const row = await this.database
       .selectFrom("device_codes")
@@ -158,6 +170,7 @@ export class DeviceCodes {
       .executeTakeFirst();
     const nowMs = this.clock.nowMs();
     if (row === undefined || row.expires_at_ms <= nowMs) return { state: "expired_token" };
+    if (clientId !== undefined && row.client_id !== null && clientId !== row.client_id) return { state: "expired_token" };
     if (row.status === "denied") return { state: "access_denied" };
     if (row.status === "pending") return { state: await this.pace(row, nowMs) };
     const taken =

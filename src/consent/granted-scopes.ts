@@ -41,7 +41,7 @@ export const offlineScope = "offline_access";
 export const scopeWords: Readonly<Partial<Record<Scope, string>>> = {
   inference: "Send requests to models and spend your credits, up to the cap below",
   "read:llm-keys": "See your API keys, without their secrets",
-  "write:llm-keys": "Create, change and delete API keys",
+  "write:llm-keys": "Create API keys that share the cap below, and disable or delete any",
   "read:presets": "See presets",
   "write:presets": "Create, change and delete presets",
   "read:credits": "See your credit balance",

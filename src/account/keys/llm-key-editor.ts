@@ -123,6 +123,12 @@ export class LlmKeyEditor {
     });
   }
 
+  /** The key of a secret as the database has it, such as one that another gateway has just made; undefined where there is none. */
+  async currentOf(secret: string): Promise<LlmKey | undefined> {
+    const id = await this.store.idOfHash(this.hasher.hash(secret));
+    return id === undefined ? undefined : this.current(id);
+  }
+
   /** A write whose connection broke may stand all the same: what the database says then is what is in force. */
   private async catchUp(id: string): Promise<void> {
     const key = await this.store.find(id).catch(() => "unknown" as const);

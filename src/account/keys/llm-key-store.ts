@@ -167,6 +167,13 @@ export class LlmKeyStore {
     return row && fromRow(row);
   }
 
+  /** Id of the key whose secret has this hash now; undefined where there is none or it was deleted. */
+  async idOfHash(hash: string): Promise<string | undefined> {
+    const row = await this.database.selectFrom("llm_keys").select("id")
+      .where("hash", "=", hash).where("deleted_at_ms", "is", null).executeTakeFirst();
+    return row?.id;
+  }
+
   /** Changes some fields and gives the key as it stands then; undefined when there is none or it was deleted. */
   async change(id: string, { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number }): Promise<LlmKey | undefined> {
     const row = await this.database.updateTable("llm_keys").set({ ...changedColumns(changes), updated_at_ms: nowMs })

@@ -19,7 +19,7 @@ const codeMs = 120_000;
 const sweepMs = 60_000;
 
 /** What is attempted; each is counted by itself, so that guessing a password does not keep anybody from asking for another one. */
-export type AttemptPurpose = "sign-in" | "mail" | "provider";
+export type AttemptPurpose = "sign-in" | "mail" | "provider" | "device";
 
 /** An attempt to prove who one is. */
 export interface Attempt {
@@ -35,8 +35,8 @@ export class SignInRefusal extends GatewayError {
   /** Whether this is the first that is refused within its window; the log has one entry for all of them. */
   readonly isFirst: boolean;
 
-  constructor({ endsInMs, isFirst }: { endsInMs: number; isFirst: boolean }) {
-    super("rate_limit_exceeded", "Too many attempts to sign in. Wait, and try again.", {
+  constructor({ endsInMs, isFirst, what = "attempts to sign in" }: { endsInMs: number; isFirst: boolean; what?: string }) {
+    super("rate_limit_exceeded", `Too many ${what}. Wait, and try again.`, {
       retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)), metadata: { window_seconds: windowMs / 1000 },
     });
     this.isFirst = isFirst;
@@ -75,6 +75,18 @@ export class SignInThrottle {
     if (name === undefined) return;
     await this.admit(`${purpose} pair ${network} ${name}`, pairMax);
     if (!(await this.isKnown(network, name))) await this.admit(`${purpose} email ${name}`, emailMax);
+  }
+
+  /** Throws `SignInRefusal` where an address has no attempt left; counts nothing. */
+  async assertRoom({ address, purpose = "sign-in" }: Pick<Attempt, "address" | "purpose">): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    const row = await this.database.selectFrom("sign_in_windows").select(["count", "ends_at_ms"])
+      .where("name", "=", this.hasher.hash(`${purpose} address ${countedAddress(address)}`)).where("ends_at_ms", ">", nowMs)
+      .executeTakeFirst();
+    if (row !== undefined && row.count >= addressMax) {
+      const what = purpose === "device" ? { what: "wrong codes" } : {};
+      throw new SignInRefusal({ endsInMs: row.ends_at_ms - nowMs, isFirst: false, ...what });
+    }
   }
 
   /** Somebody proved who they are: their own attempts are no guesses, and the network is known as theirs. */

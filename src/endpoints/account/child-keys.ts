@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
 import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
+import type { LlmKey, LlmKeyChanges } from "../../account/keys/llm-key.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -69,6 +69,29 @@ export function childFields(
   };
 }
 
+/** Checks changes of a key that another one made against that one's bounds, as they are now. Throws `bad_request`. */
+export function assertWithin(parent: LlmKey, changes: LlmKeyChanges, endpointPaths: EndpointPaths): void {
+  const { limitNanoUsd, expiresAtMs, allowedModels, allowedEndpoints } = changes;
+  const unbounded = (param: string): GatewayError => beyond(param, "it has one, so this cannot be without");
+  const refuse = <Value>(param: string, wanted: Value | null | undefined, parents: Value | null): void => {
+    if (wanted === null && parents !== null) throw unbounded(param);
+  };
+  refuse("limit", limitNanoUsd, parent.limitNanoUsd);
+  refuse("expires_at", expiresAtMs, parent.expiresAtMs);
+  refuse("allowed_models", allowedModels, parent.allowedModels);
+  bounded("limit", { wanted: limitNanoUsd ?? null, parents: parent.limitNanoUsd, show: (nano) => `${usdFromNano(nano)} USD` });
+  bounded("expires_at", { wanted: expiresAtMs ?? null, parents: parent.expiresAtMs });
+  listed("allowed_models", allowedModels ?? null, parent.allowedModels);
+  endpointsWithin(allowedEndpoints ?? null, shownEndpoints(parent.allowedEndpoints, endpointPaths));
+}
+
+/** Throws `conflict` where a key has made as many as it may. */
+export function assertRoomForChild({ directory }: Pick<Dependencies, "directory">, parent: LlmKey): void {
+  if (directory.childrenOf(parent.id).length < childrenMax) return;
+  const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
+  throw new GatewayError("conflict", message);
+}
+
 /** Makes a key within the limits of the calling one; its secret is shown in this answer and never again. */
 export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
   ...shared,
@@ -89,16 +112,23 @@ async function answerChild(context: RequestContext<NewKeyBody>, deps: Dependenci
   if (parent.parentKeyId !== undefined) {
     throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
   }
-  if (deps.directory.childrenOf(parent.id).length >= childrenMax) {
-    const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
-    throw new GatewayError("conflict", message);
-  }
+  assertRoomForChild(deps, parent);
   const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, {
     body: context.body, nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths,
   }));
   context.changed = key.id;
   const data = await keyObject(deps, { workspace: workspaceOf(context), key });
   return context.json({ key: secret, data }, { headers: neverCached });
+}
+
+/** The key whose hash is named. A connected app creates keys within its own cap alone. Throws `forbidden` and `not_found`. */
+function parentOf(context: RequestContext<unknown>, { llmKeyEditor }: Dependencies): LlmKey {
+  if (context.caller.kind === "connection") {
+    throw new GatewayError("forbidden", "Connected apps create keys within their own limits: with POST /keys.");
+  }
+  const parent = llmKeyEditor.find({ workspaceId: workspaceOf(context).id, hash: context.param("hash") });
+  if (parent.connection === undefined) return parent;
+  throw new GatewayError("not_found", "This is the access token of a connected app. DELETE /connections/{id} ends it.");
 }
 
 /** Makes a key within the limits of another one of the workspace, without the secret of that one. */
@@ -113,8 +143,7 @@ export const createChildOfKey = defineEndpoint<Dependencies, NewKeyBody>({
   description: "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
-  handle: (context, deps) =>
-    answerChild(context, deps, deps.llmKeyEditor.find({ workspaceId: workspaceOf(context).id, hash: context.param("hash") })),
+  handle: (context, deps) => answerChild(context, deps, parentOf(context, deps)),
 });
 
 /** Deletes a key that the calling one has made. */

@@ -53,7 +53,7 @@ export const authKey = defineEndpoint<Dependencies>({
 
 async function newestActiveKey({ llmKeys, clock }: Dependencies, workspaceId: string): Promise<LlmKey> {
   const keys = await llmKeys.list(workspaceId, { includeDisabled: false });
-  const active = keys.find((key) => key.expiresAtMs === null || key.expiresAtMs > clock.nowMs());
+  const active = keys.find((key) => key.connection === undefined && (key.expiresAtMs === null || key.expiresAtMs > clock.nowMs()));
   if (active === undefined) throw new GatewayError("not_found", "The workspace has no active LLM key.");
   return active;
 }

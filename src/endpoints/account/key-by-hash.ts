@@ -6,12 +6,14 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, momentField, momentMs, nameField, neverCached } from "./account-fields.ts";
 import {
   allowedEndpointsField, allowedEndpointsOf, allowedModelsField, allowedModelsOf, limitField, limitNano, limitResetField, rateLimitField,
   tokensPerMinuteField,
 } from "./llm-key-fields.ts";
+import { assertWithin } from "./child-keys.ts";
 import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
 
 const shared = { path: "/keys/:hash", base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
@@ -56,6 +58,30 @@ const callerOf = (context: RequestContext<unknown>): AccountCaller => context.ca
 const referenceOf = (context: RequestContext<unknown>): LlmKeyReference =>
   ({ workspaceId: callerOf(context).workspace.id, hash: context.param("hash") });
 
+/** What an app may do to a key that it did not create: make it known by another name, or stop it. */
+const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean => disabled !== false && Object.keys(others).length === 0;
+
+/**
+ * The key to change. The access token of a connected app is changed with its connection alone, and a connected app changes keys that it
+ * created: with another's secret, or without its own cap, it would go beyond what a person granted. Throws `not_found` and `forbidden`.
+ */
+function changeableKey(
+  context: RequestContext<unknown>, { llmKeyEditor, endpointPaths }: Dependencies, body?: KeyChangesBody,
+): LlmKeyReference {
+  const [reference, caller] = [referenceOf(context), callerOf(context)];
+  const key = llmKeyEditor.find(reference);
+  if (key.connection !== undefined) {
+    throw new GatewayError("not_found", "This is the access token of a connected app. DELETE /connections/{id} ends it.");
+  }
+  if (caller.kind !== "connection") return reference;
+  if (key.parentKeyId === caller.key.id) {
+    if (body !== undefined) assertWithin(caller.key, changesOf(body, endpointPaths), endpointPaths);
+    return reference;
+  }
+  if (body !== undefined && narrows(body)) return reference;
+  throw new GatewayError("forbidden", "Connected apps change and rotate the keys that they created; others they may disable or delete.");
+}
+
 /** Shows one LLM key. */
 export const getKey = defineEndpoint<Dependencies>({
   ...shared,
@@ -84,9 +110,8 @@ export const changeKey = defineEndpoint<Dependencies, KeyChangesBody>({
   async handle(context, deps) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
-    const key = Object.keys(changes).length === 0
-      ? llmKeyEditor.find(referenceOf(context))
-      : await llmKeyEditor.change(referenceOf(context), changes);
+    const reference = changeableKey(context, deps, context.body);
+    const key = Object.keys(changes).length === 0 ? llmKeyEditor.find(reference) : await llmKeyEditor.change(reference, changes);
     context.changed = key.id;
     return context.json({ data: await keyObject(deps, { workspace: callerOf(context).workspace, key }) });
   },
@@ -123,7 +148,7 @@ export const rotateKey = defineEndpoint<Dependencies>({
     + "Of two rotations at the same time one answers 409.",
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
   async handle(context, deps) {
-    const { secret, key } = await deps.llmKeyEditor.rotate(referenceOf(context));
+    const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps));
     context.changed = key.id;
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
     return context.json({ key: secret, data }, { headers: neverCached });

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
 import type { LlmKey } from "../../account/keys/llm-key.ts";
+import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
+import { coversScope } from "../../account/keys/scopes.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, neverCached, truthIn } from "./account-fields.ts";
+import { assertRoomForChild, childFields } from "./child-keys.ts";
 import { inferenceEndpoints } from "./inference-endpoints.ts";
 import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
 import { keyObject, keyObjects, llmKeyObjectSchema } from "./llm-key-object.ts";
@@ -21,6 +24,24 @@ const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
 /** Orders of the list. */
 const keySorts = ["created", "last_used", "spend", "name"] as const;
 
+/**
+ * What a new key is. One that a connected app creates is a child of its own: within the cap, the models and the time that a person
+ * granted, counted together with it, and gone with it. Throws `bad_request`, and `insufficient_scope` where it could not be used.
+ */
+function fieldsOf(caller: AccountCaller, { body, deps }: { body: NewKeyBody; deps: Dependencies }): NewLlmKey {
+  const parts = { nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths };
+  if (caller.kind !== "connection") {
+    return { workspaceId: caller.workspace.id, creatorUserId: creatorIdOf(caller), ...newKeyFieldsOf(withEndpoints(caller, body), parts) };
+  }
+  if (!coversScope(caller.connection.scopes, "inference")) {
+    throw new GatewayError("insufficient_scope", "This app was not granted inference, so it creates no keys for it. Connect it again.", {
+      metadata: { required_scope: "inference", granted_scopes: [...caller.connection.scopes] },
+    });
+  }
+  assertRoomForChild(deps, caller.key);
+  return childFields(caller.key, { body, ...parts });
+}
+
 /** Creates an LLM key; its secret is shown in this answer and never again. */
 export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
   method: "POST",
@@ -31,6 +52,8 @@ export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
   counting: "at-door",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create an LLM key.",
+  description: "A key that a connected app creates stays within the app's own cap, models and end, is counted together with it, and "
+    + "ends with it.",
   tag: "Account",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
@@ -38,10 +61,7 @@ export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
   async handle(context, deps) {
     const caller = context.caller as AccountCaller;
     const { workspace } = caller;
-    const { secret, key } = await deps.llmKeyMinter.mint({
-      workspaceId: workspace.id, creatorUserId: creatorIdOf(caller),
-      ...newKeyFieldsOf(withEndpoints(caller, context.body), { nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths }),
-    });
+    const { secret, key } = await deps.llmKeyMinter.mint(fieldsOf(caller, { body: context.body, deps }));
     context.changed = key.id;
     return context.json({ key: secret, data: await keyObject(deps, { workspace, key }) }, { headers: neverCached });
   },

@@ -3,13 +3,12 @@ import { roles } from "../../account/people/role.ts";
 import {
   keysMadeBy, revokedKinds, revokeKeysMadeBy, type MadeKeys, type RevokedKind,
 } from "../../account/workspaces/revoke-credentials.ts";
-import { actorOf } from "../../account/security/audit-log.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { tellConnection } from "../consent/tell-connection.ts";
+import { endConnectionsOf } from "../consent/tell-connection.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { standingOf } from "./organization.ts";
 import { forSessions } from "./people-fields.ts";
@@ -106,10 +105,7 @@ export const removeMember = defineEndpoint<Dependencies, z.infer<typeof removalS
     const { workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
     await takeOut(deps, standing, { userId, workspaceId });
-    const actor = actorOf(context.caller);
-    for (const connection of await deps.consent.connections.endAll({ workspaceId, userId }, "The person is no longer a member.")) {
-      await tellConnection(context, deps, { connection, action: "end app (its person is no longer a member)", ...(actor && { actor }) });
-    }
+    await endConnectionsOf(context, deps, { workspaceId, userId, reason: "its person is no longer a member" });
     const { revoked, left } = await revokeKeysMadeBy(deps, { workspaceId, userId, which });
     return context.json({ deleted: true, user_id: userId, revoked_keys: madeKeyObjects(revoked), keys_in_force: madeKeyObjects(left) });
   },

@@ -6,6 +6,7 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdSixDecimals } from "../../platform/lib/money.ts";
+import { endConnectionsOf } from "../consent/tell-connection.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { emailField, forSessions, passwordField, sessionOf } from "./people-fields.ts";
@@ -83,11 +84,13 @@ export async function assertNothingLeft({ ledger }: Dependencies, workspaceId: s
 }
 
 /** Deletes a user, ends the apps that they connected, and revokes the management keys that they made in organisations that go on. */
-export async function deleteWithKeys(deps: Dependencies, userId: string, by: string | null): Promise<ClosedWorkspace[]> {
+export async function deleteWithKeys(
+  context: RequestContext<unknown>, deps: Dependencies, { userId, by }: { userId: string; by: string | null },
+): Promise<ClosedWorkspace[]> {
   await deps.userEditor.find(userId);
   const organizations = await deps.people.organizations.of(userId);
   const closed = await deps.userEditor.remove(userId, by);
-  await deps.consent.connections.endAll({ userId }, "The account of the person was deleted.");
+  await endConnectionsOf(context, deps, { userId, reason: "the account of its person was deleted" });
   const gone = new Set(closed.map(({ workspaceId }) => workspaceId));
   for (const { workspaceId } of organizations) {
     if (!gone.has(workspaceId)) await revokeKeysMadeBy(deps, { workspaceId, userId, which: "management" });
@@ -121,7 +124,7 @@ export const deleteAccount = defineEndpoint<Dependencies, z.infer<typeof deletio
     await assertOwner(context, deps, password);
     const personal = await deps.people.sessions.personalWorkspaceId(id);
     if (personal !== undefined && personal !== deps.operatorWorkspaceId) await assertNothingLeft(deps, personal, confirm);
-    const closed = await deleteWithKeys(deps, id, null);
+    const closed = await deleteWithKeys(context, deps, { userId: id, by: null });
     return context.json({ deleted: true, id, closed_workspaces: closed.map(({ workspaceId }) => workspaceId) });
   },
 });

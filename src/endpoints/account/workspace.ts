@@ -10,7 +10,9 @@ import { forSessions, sessionOf } from "./people-fields.ts";
 import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
 
 /** The workspaces that a user may enter, the personal one first, with what they are in each. */
-export async function workspacesOf({ people, directory }: Dependencies, userId: string): Promise<{ workspace: Workspace; role: Role }[]> {
+export async function workspacesOf(
+  { people, directory }: Pick<Dependencies, "people" | "directory">, userId: string,
+): Promise<{ workspace: Workspace; role: Role }[]> {
   const [ownId, organizations] = await Promise.all([people.sessions.personalWorkspaceId(userId), people.organizations.of(userId)]);
   const places = [
     ...(ownId === undefined ? [] : [{ id: ownId, role: "owner" as const }]),

@@ -3,6 +3,7 @@ import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
+import { endConnectionsOf } from "../consent/tell-connection.ts";
 import { deleteWithKeys } from "../account/session-account.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -66,12 +67,15 @@ export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSche
   path: "/admin/users/:id",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Block a user or let them in, make or unmake an operator (operators).",
-  description: "In force with the next request. Blocking ends every session, and refuses the keys of the personal workspace until "
-    + "the user is let in again; keys of organisations belong to these. There is always an operator who is not blocked.",
+  description: "In force with the next request. Blocking ends every session and every app that the user connected, and refuses the keys "
+    + "of the personal workspace until the user is let in again; keys of organisations belong to these. There is always an operator who "
+    + "is not blocked.",
   body: changeSchema,
   response: adminUserSchema,
   async handle(context, deps) {
-    return context.json(adminUser(await deps.userEditor.change(context.param("id"), context.body, operatorOf(context, deps))));
+    const user = await deps.userEditor.change(context.param("id"), context.body, operatorOf(context, deps));
+    if (context.body.blocked === true) await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
+    return context.json(adminUser(user));
   },
 });
 
@@ -134,7 +138,7 @@ export const deleteUser = defineEndpoint<Dependencies>({
   }),
   async handle(context, deps) {
     const { id } = await deps.userEditor.find(context.param("id"));
-    const closed = await deleteWithKeys(deps, id, operatorOf(context, deps));
+    const closed = await deleteWithKeys(context, deps, { userId: id, by: operatorOf(context, deps) });
     return context.json({
       deleted: true, id,
       closed_workspaces: closed.map(({ workspaceId, llmKeys, managementKeys, providerKeys }) =>

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { AccountCaller } from "../../account/keys/caller.ts";
 import type { Connection } from "../../consent/connections.ts";
+import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
@@ -8,7 +9,7 @@ import { isoOrNull } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { usdFromNano } from "../../platform/lib/money.ts";
 import { limitRemaining } from "../account/llm-key-object.ts";
-import { forOperators } from "../admin/admin-fields.ts";
+import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Connected apps", encodeError: encodeContractError } as const;
@@ -144,22 +145,25 @@ export const endConnection = defineEndpoint<Dependencies>({
   },
 });
 
+const allQuerySchema = z.object({ ...pageFields, workspace_id: z.string().optional(), user_id: z.string().optional() });
+
 /** Lists the connected apps of every workspace, for operators. */
 export const listAllConnections = defineEndpoint<Dependencies>({
   ...forOperators,
   method: "GET",
   path: "/admin/connections",
   summary: "List the connected apps of every workspace.",
-  query: z.object({ workspace_id: z.string().optional(), user_id: z.string().optional() }),
-  response: listSchema,
+  description: "The newest first.",
+  query: z.object({ ...pageParameters, workspace_id: z.string().optional(), user_id: z.string().optional() }),
+  response: pageSchema(connectionSchema),
   async handle(context, deps) {
-    const workspaceId = context.query.get("workspace_id");
-    const userId = context.query.get("user_id");
-    const connections = await deps.consent.connections.list({
-      ...(workspaceId === null ? {} : { workspaceId }),
-      ...(userId === null ? {} : { userId }),
-    });
-    return context.json({ object: "list", data: connections.map((connection) => connectionObject(deps, connection)) });
+    const { limit, offset, workspace_id: workspaceId, user_id: userId } = checkBody(allQuerySchema, Object.fromEntries(context.query));
+    const of = { ...(workspaceId === undefined ? {} : { workspaceId }), ...(userId === undefined ? {} : { userId }) };
+    const [connections, total] = await Promise.all([
+      deps.consent.connections.list({ ...of, limit, offset }), deps.consent.connections.count(of),
+    ]);
+    const data = connections.map((connection) => connectionObject(deps, connection));
+    return context.json({ object: "list", data, total, has_more: offset + limit < total });
   },
 });
 

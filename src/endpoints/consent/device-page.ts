@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Attempt } from "../../account/people/sign-in-throttle.ts";
 import { plainUserCode, shownUserCode, type PendingDevice } from "../../consent/device-codes.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -51,9 +52,28 @@ const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "pro
   formTargets: [],
 });
 
-/** Guesses of codes count as attempts to sign in do. Throws `rate_limit_exceeded`. */
-const countGuess = (context: RequestContext<unknown>, { people }: Dependencies): void | Promise<void> =>
-  people.throttle.count({ address: context.clientAddress() });
+/** Guesses of codes are bounded as attempts to sign in are. Throws `rate_limit_exceeded`. */
+const guessOf = (context: RequestContext<unknown>): Attempt => ({ address: context.clientAddress(), purpose: "device" });
+
+const decidedPage = ({ clientName, approved }: { clientName: string; approved: boolean }) =>
+  messagePage(
+    approved
+      ? {
+          title: `${clientName} is connected`,
+          sentences: ["Go back to the device. You can disconnect it at any time, under connected apps."],
+        }
+      : { title: "Declined", sentences: [`${clientName} was not connected.`] },
+  );
+
+/** The answer for a code that waits no more: what this person decided before, such as with a double click, or that there is none. */
+async function noLongerPending(
+  context: RequestContext<unknown>, { consent, people }: Dependencies, { userCode, userId }: { userCode: string; userId: string },
+): Promise<Response> {
+  const decided = await consent.devices.decisionOf(userCode, userId);
+  if (decided !== undefined) return pageResponse(context, decidedPage(decided));
+  await people.throttle.count(guessOf(context));
+  return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
+}
 
 const noSuchCode = "There is no request with this code. It may have expired or been decided: start again on the device.";
 
@@ -85,11 +105,10 @@ export const submitDevice = defineEndpoint<Dependencies>({
     const userCode = plainUserCode(form.get("user_code") ?? "");
     if (userCode === "") return pageResponse(context, askForCode("", "Type the code."), { status: 400 });
     if (person === undefined) return redirect(context, signInPath(`/device?user_code=${shownUserCode(userCode)}`));
+    // Before the look-up, so that of too many guesses a good one is refused as well.
+    await deps.people.throttle.assertRoom(guessOf(context));
     const device = await deps.consent.devices.findPending(userCode);
-    if (device === undefined) {
-      await countGuess(context, deps);
-      return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
-    }
+    if (device === undefined) return noLongerPending(context, deps, { userCode, userId: person.user.id });
     const asked = askedBy(device);
     const text = textOf(device, userCode);
     if (!form.has("decision")) return pageResponse(context, await askConsent(deps, person, { asked, text }));
@@ -107,17 +126,7 @@ export const submitDevice = defineEndpoint<Dependencies>({
       workspaceId,
       terms: approved ? decision.terms : null,
     });
-    if (!decided) return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
-    return pageResponse(
-      context,
-      messagePage(
-        approved
-          ? {
-              title: `${device.clientName} is connected`,
-              sentences: ["Go back to the device. You can disconnect it at any time, under connected apps."],
-            }
-          : { title: "Declined", sentences: [`${device.clientName} was not connected.`] },
-      ),
-    );
+    if (!decided) return noLongerPending(context, deps, { userCode, userId: person.user.id });
+    return pageResponse(context, decidedPage({ clientName: device.clientName, approved }));
   },
 });

@@ -14,7 +14,7 @@ import { accountBodyBytesMax, atMost, momentField, neverCached } from "../accoun
 import { childFields } from "../account/child-keys.ts";
 import { limitField, limitResetField } from "../account/llm-key-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { tellGrant } from "./tell-connection.ts";
+import { mayStillGrant, tellGrant } from "./tell-connection.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Key minting", encodeError: encodeContractError } as const;
 
@@ -226,9 +226,17 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
     const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
     const taken = await deps.consent.codes.take({ code, verifier, method: method ?? undefined, purposes: ["mint", "exchange"] });
     if (!taken.ok) throw badCode();
+    // A key that a key makes follows that one; what a person approved follows the person.
+    const approved = taken.code.parentKeyId === null;
+    if (approved && !(await mayStillGrant(deps, taken.code))) throw badCode();
     const { secret, key } = await deps.llmKeyMinter.mint(newKeyOf(deps, taken.code));
     await deps.consent.codes.noteMade(code, key.id);
     await tellMinted(context, deps, { key, code: taken.code });
+    if (approved && !(await mayStillGrant(deps, taken.code))) {
+      const connection = await deps.consent.connections.ofKey(key.id);
+      if (connection !== undefined) await deps.consent.connections.end(connection, "Its person may no longer grant.");
+      throw badCode();
+    }
     return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });
   },
 });

@@ -10,7 +10,7 @@ import { hourMs } from "../../platform/lib/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
-import { endReplayed, tellConnection, tellGrant } from "./tell-connection.ts";
+import { endReplayed, mayStillGrant, tellConnection, tellGrant } from "./tell-connection.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -75,12 +75,18 @@ type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "worksp
   terms: Terms;
 };
 
+const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
+
+const noLongerGranted = (): GatewayError =>
+  badGrant("The person who approved is blocked, or no longer a member of the workspace. Connect the app again.");
+
 /** Connects an app, and answers with its first tokens. */
 async function connect(
   context: RequestContext<unknown>,
   deps: Dependencies,
   wanted: Wanted,
 ): Promise<{ answer: Answer; connection: Connection }> {
+  if (!(await mayStillGrant(deps, wanted))) throw noLongerGranted();
   const { accessToken, connection } = await deps.consent.connections.create({
     ...wanted,
     bundle: bundleOf(wanted.terms.scopes),
@@ -90,23 +96,26 @@ async function connect(
   });
   const refreshToken = wanted.offline ? await deps.consent.refreshTokens.issue(connection.id) : undefined;
   await tellGrant(context, deps, connection);
+  // Asked again: who was blocked or removed between the first look and the grant had no connection to end yet.
+  if (!(await mayStillGrant(deps, connection))) {
+    await deps.consent.connections.end(connection, "Its person may no longer grant.");
+    throw noLongerGranted();
+  }
   return { answer: context.json(tokenBody({ accessToken, refreshToken, connection })), connection };
 }
 
 async function byDevice(
   context: RequestContext<unknown>,
   deps: Dependencies,
-  { device_code: code }: TokenRequest,
+  { device_code: code, client_id: presented }: TokenRequest,
 ): Promise<Answer> {
   if (!code) throw missing("device_code");
-  const outcome = await deps.consent.devices.poll(code);
+  const outcome = await deps.consent.devices.poll(code, presented || undefined);
   if (outcome.state !== "approved") throw new GatewayError(outcome.state, pollWords[outcome.state]);
   const { clientId, clientName, offline, userId, workspaceId, terms } = outcome.device;
   const wanted = { clientId, clientName, offline, userId, workspaceId, terms, origin: "device", resource: null } as const;
   return (await connect(context, deps, wanted)).answer;
 }
-
-const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
 
 async function byCode(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
   const { code, code_verifier: verifier, redirect_uri: callbackUrl, client_id: clientId, resource } = request;
@@ -146,6 +155,10 @@ async function byRefreshToken(context: RequestContext<unknown>, deps: Dependenci
   if (resource && connection.resource !== null && resource !== connection.resource) {
     throw new GatewayError("invalid_target", "resource: is not the one that was granted.");
   }
+  if (!(await mayStillGrant(deps, connection))) {
+    await deps.consent.connections.end(connection, "Its person may no longer grant.");
+    throw noLongerGranted();
+  }
   const rotated = await deps.consent.refreshTokens.rotate(token);
   if (!rotated.ok) {
     if (rotated.reason === "reused") {
@@ -171,8 +184,10 @@ const grants: Readonly<
   refresh_token: byRefreshToken,
 };
 
-async function token(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
-  const request = await readOauthBody(context, tokenSchema);
+const token = async (context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> =>
+  granted(context, deps, await readOauthBody(context, tokenSchema));
+
+async function granted(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
   const grant = grants[request.grant_type];
   if (grant === undefined) {
     throw new GatewayError("unsupported_grant_type", `grant_type: must be one of ${Object.keys(grants).join(", ")}.`);
@@ -182,10 +197,12 @@ async function token(context: RequestContext<unknown>, deps: Dependencies): Prom
 
 /** Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that failed. */
 async function tokenForDevices(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+  const request = await readOauthBody(context, tokenSchema);
   try {
-    return await token(context, deps);
+    return await granted(context, deps, request);
   } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== "invalid_grant") throw error;
+    const isDead = error instanceof GatewayError && error.code === "invalid_grant" && request.grant_type === "refresh_token";
+    if (!isDead) throw error;
     return context.json(encodeOauthError(error, { traceId: context.traceId }), { status: 401 });
   }
 }
@@ -217,9 +234,8 @@ const revokeSchema = z.looseObject({
 /** Ends the connection of a token (RFC 7009). A token that is not known is no error. */
 async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
   const { token: presented } = await readOauthBody(context, revokeSchema);
-  const credential = deps.directory.find(presented);
-  const connectionId =
-    credential?.kind === "llm-key" ? credential.key.connection?.id : await deps.consent.refreshTokens.connectionOf(presented);
+  const key = await deps.llmKeyEditor.currentOf(presented);
+  const connectionId = key === undefined ? await deps.consent.refreshTokens.connectionOf(presented) : key.connection?.id;
   const connection = connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
   if (connection !== undefined && (await deps.consent.connections.end(connection, "The app gave it back."))) {
     await tellConnection(context, deps, { connection, action: "end app (revoked by the app)" });

@@ -1,6 +1,7 @@
-import type { AuditActor } from "../../account/security/audit-log.ts";
+import { actorOf, type AuditActor } from "../../account/security/audit-log.ts";
 import type { Connection } from "../../consent/connections.ts";
 import type { RequestContext } from "../../http/request-context.ts";
+import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Writes into the audit log of a workspace what a connected app obtained or lost; without an actor the app itself asked for it. */
@@ -30,6 +31,30 @@ export async function tellGrant(
   const person = await deps.people.users.find(connection.userId);
   const actor = { kind: "user", id: connection.userId, label: person?.email ?? connection.userId };
   await tellConnection(context, deps, { connection, action: `connect app (${connection.origin}): ${connection.clientName}`, actor });
+}
+
+/**
+ * Whether the person who approved may still grant: the account is there and not blocked, and the workspace is one of theirs. What was
+ * approved minutes ago, or refreshed for months, ends with that.
+ */
+export async function mayStillGrant(
+  deps: Pick<Dependencies, "people" | "directory">, { userId, workspaceId }: Pick<Connection, "userId" | "workspaceId">,
+): Promise<boolean> {
+  const person = await deps.people.users.find(userId);
+  if (person === undefined || person.blockedAtMs !== null) return false;
+  const place = (await workspacesOf(deps, userId)).find(({ workspace }) => workspace.id === workspaceId);
+  return place !== undefined && !place.workspace.blocked;
+}
+
+/** Ends every app that a person connected, in one workspace or in all, and writes each end down. */
+export async function endConnectionsOf(
+  context: RequestContext<unknown>, deps: Pick<Dependencies, "consent" | "security">,
+  { reason, ...of }: { userId: string; workspaceId?: string; reason: string },
+): Promise<void> {
+  const actor = actorOf(context.caller);
+  for (const connection of await deps.consent.connections.endAll(of, reason)) {
+    await tellConnection(context, deps, { connection, action: `end app (${reason})`, ...(actor && { actor }) });
+  }
 }
 
 /** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */

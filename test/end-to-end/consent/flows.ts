@@ -30,21 +30,30 @@ export const placeOf = (answer: Response): URL => new URL(answer.headers.get("lo
 /** The token and mint routes of one gateway, as apps use them. */
 export class AppSide {
   private readonly baseUrl: string;
+  private readonly headers: Readonly<Record<string, string>>;
 
-  constructor(baseUrl: string) {
+  constructor(baseUrl: string, headers: Readonly<Record<string, string>> = {}) {
     this.baseUrl = baseUrl;
+    this.headers = headers;
   }
 
   form(path: string, fields: Readonly<Record<string, string>>): Promise<Response> {
-    return fetch(this.baseUrl + path, { method: "POST", body: new URLSearchParams(fields) });
+    return fetch(this.baseUrl + path, { method: "POST", body: new URLSearchParams(fields), headers: this.headers });
   }
 
   json(path: string, body: unknown): Promise<Response> {
-    return fetch(this.baseUrl + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const headers = { "content-type": "application/json", ...this.headers };
+    return fetch(this.baseUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
   bearer(token: string, path: string, method = "GET"): Promise<Response> {
-    return fetch(this.baseUrl + path, { method, headers: { authorization: `Bearer ${token}` } });
+    return fetch(this.baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, ...this.headers } });
+  }
+
+  /** Asks with a secret, and a body as JSON. */
+  as(secret: string, method: string, path: string, body?: unknown): Promise<Response> {
+    const headers = { authorization: `Bearer ${secret}`, ...this.headers };
+    return fetch(this.baseUrl + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   }
 
   async clientId(body: Readonly<Record<string, unknown>> = {}): Promise<string> {
