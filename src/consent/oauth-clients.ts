@@ -4,9 +4,9 @@ import { mayBeId, randomBase62 } from "../platform/lib/ids.ts";
 import { isLoopback } from "./callback-url.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
-/** Clients that one address may register in a day, and clients in all that nobody has used yet. */
-const registeredPerDayMax = 200;
-const unusedMax = 50_000;
+/** Clients that one address may register in a day, and clients in all that are kept before a person connects them. */
+export const registeredPerDayMax = 200;
+const normalUnusedMax = 50_000;
 /** Clients that were registered and never used are forgotten after this time. */
 const unusedLifetimeMs = 30 * 86_400_000;
 
@@ -92,16 +92,22 @@ export function isNativeRedirect(text: string): boolean {
 export class OauthClients {
   private readonly database: Kysely<ConsentTables>;
   private readonly clock: Clock;
+  private readonly unusedMax: number;
 
-  constructor(options: { database: Kysely<ConsentTables>; clock: Clock }) {
-    this.database = options.database;
-    this.clock = options.clock;
+  constructor({ database, clock, unusedMax = normalUnusedMax }: { database: Kysely<ConsentTables>; clock: Clock; unusedMax?: number }) {
+    this.database = database;
+    this.clock = clock;
+    this.unusedMax = unusedMax;
   }
 
-  /** Registers a client; undefined where its address has registered too many today, or the table is full of unused ones. */
+  /**
+   * Registers a client; undefined where its address has registered too many today. Where there are too many that nobody connected,
+   * the oldest of those make room: who floods the table pushes their own out, and keeps nobody from registering.
+   */
   async register(wanted: NewOauthClient, address: string): Promise<OauthClient | undefined> {
     const nowMs = this.clock.nowMs();
-    if (await this.isFull(address, nowMs)) return undefined;
+    if ((await this.registeredToday(address, nowMs)) >= registeredPerDayMax) return undefined;
+    await this.makeRoom();
     const client: OauthClient = { ...wanted, id: `client_${randomBase62(24)}`, createdAtMs: nowMs, wasUsed: false, publishedBy: null };
     await this.database
       .insertInto("oauth_clients")
@@ -143,17 +149,23 @@ export class OauthClients {
       .execute();
   }
 
-  private async isFull(address: string, nowMs: number): Promise<boolean> {
-    const counted = this.database
-      .selectFrom("oauth_clients")
-      .select((select) => select.fn.countAll<number | bigint | string>().as("total"));
-    const [own, unused] = await Promise.all([
-      counted
-        .where("registered_address", "=", address)
-        .where("created_at_ms", ">", nowMs - 86_400_000)
-        .executeTakeFirstOrThrow(),
-      counted.where("last_used_at_ms", "is", null).executeTakeFirstOrThrow(),
-    ]);
-    return Number(own.total) >= registeredPerDayMax || Number(unused.total) >= unusedMax;
+  private async registeredToday(address: string, nowMs: number): Promise<number> {
+    const { total } = await this.counted()
+      .where("registered_address", "=", address)
+      .where("created_at_ms", ">", nowMs - 86_400_000)
+      .executeTakeFirstOrThrow();
+    return Number(total);
+  }
+
+  private async makeRoom(): Promise<void> {
+    const unused = Number((await this.counted().where("last_used_at_ms", "is", null).executeTakeFirstOrThrow()).total);
+    if (unused < this.unusedMax) return;
+    const oldest = this.database.selectFrom("oauth_clients").select("id").where("last_used_at_ms", "is", null)
+      .orderBy("created_at_ms").orderBy("id").limit(unused - this.unusedMax + 1);
+    await this.database.deleteFrom("oauth_clients").where("id", "in", oldest).execute();
+  }
+
+  private counted() {
+    return this.database.selectFrom("oauth_clients").select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
   }
 }

@@ -6,6 +6,7 @@ import type { LlmKey } from "../../account/keys/llm-key.ts";
 import type { AuthorizationCode } from "../../consent/authorization-codes.ts";
 import { readCallbackUrl } from "../../consent/callback-url.ts";
 import { pkcePattern, verifierCharacters } from "../../consent/pkce.ts";
+import type { Terms } from "../../consent/terms.ts";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
@@ -73,6 +74,12 @@ function mintedFields(
   return childFields(parent, { body: wanted, nowMs: clock.nowMs(), endpointPaths });
 }
 
+/** The terms that a code of a key keeps, from what its key will be. */
+export const termsFor = ({ name, limitNanoUsd, limitReset, expiresAtMs, allowedModels }: NewLlmKey): Terms => ({
+  label: name, limitNanoUsd: limitNanoUsd ?? null, limitReset: limitReset ?? null, expiresAtMs: expiresAtMs ?? null,
+  allowedModels: allowedModels ?? null, scopes: [],
+});
+
 /** Creates an authorization code for a key within the limits of the calling one (PKCE, RFC 7636). */
 export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
   ...shared,
@@ -104,14 +111,7 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
       workspaceId: (await deps.people.sessions.personalWorkspaceId(parent.creatorUserId)) ?? workspace.id,
       parentKeyId: parent.id,
       resource: null,
-      terms: {
-        label: fields.name,
-        limitNanoUsd: fields.limitNanoUsd ?? null,
-        limitReset: fields.limitReset ?? null,
-        expiresAtMs: fields.expiresAtMs ?? null,
-        allowedModels: fields.allowedModels ?? null,
-        scopes: [],
-      },
+      terms: termsFor(fields),
     });
     if (issued === undefined) throw tooManyCodes();
     return context.json(
@@ -143,7 +143,7 @@ const least = <Bound extends number | bigint>(one: Bound | null, other: Bound | 
   one === null || (other !== null && other < one) ? other : one;
 
 /** The key that a code of another key makes: as that key was when it asked, and not beyond what it is now. */
-function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
+export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
   const { allowedModels } = terms;
   const models =
     parent.allowedModels === null

@@ -76,10 +76,8 @@ export const registerOauthClient = defineEndpoint<Dependencies>({
     if (client === undefined) {
       throw new GatewayError(
         "rate_limit_exceeded",
-        "Too many clients were registered. Try again tomorrow, or use a client id metadata document.",
-        {
-          retryAfterSeconds: 3_600,
-        },
+        "Too many clients were registered from this address. Try again tomorrow, or use a client id metadata document.",
+        { retryAfterSeconds: 3_600 },
       );
     }
     return context.json(

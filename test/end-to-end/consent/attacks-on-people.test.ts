@@ -4,7 +4,7 @@ import { at, textAt } from "../api/at.ts";
 import { type Browser, ownersPassword, type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import { engines } from "../api/two-workspaces.ts";
 import {
-  AppSide, authorizationCode, authorizePath, authorizeQuery, challenge, connectDevice, decideAt, decideDevice, keyCode, placeOf, verifier,
+  AppSide, authorizationCode, authorizePath, authorizeQuery, challenge, connectDevice, decideDevice, keyCode, placeOf, verifier,
 } from "./flows.ts";
 import { formWith } from "./page-form.ts";
 
@@ -48,18 +48,17 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
         limit: "9999", expiry: "365", asked_limit: "2",
       });
       const key = textAt(await (await app.json("/auth/keys", { code, code_verifier: verifier })).json(), "key");
-      const [connection] = Object(await people.owner.json("GET", "/connections")).data;
-      expect([connection.limit, connection.expires_at]).toEqual([2, soon]);
+      const listed: { origin: string; limit: number; expires_at: string }[] = Object(await people.owner.json("GET", "/connections")).data;
+      const connection = listed.find(({ origin }) => origin === "key");
+      expect([connection?.limit, connection?.expires_at]).toEqual([2, soon]);
       expect(await opens(key)).toBe(200);
     });
 
     test("by keys that a capped app creates, changes or rotates", async () => {
       const other: unknown = await people.owner.json("POST", "/keys", { name: "of the person" });
       const soon = new Date(clock.nowMs() + 86_400_000).toISOString();
-      // Lists are ordered by time.
-      clock.advance(1);
       const tokens = await connectDevice(app, people.owner, {
-        fields: { scope: "inference read:llm-keys write:llm-keys offline_access" },
+        fields: { client_name: "Capped", scope: "inference read:llm-keys write:llm-keys offline_access" },
         decided: { limit: "0.5", expiry: "7", models: "acme/large" },
       });
       const secret = textAt(tokens, "access_token");
@@ -87,8 +86,10 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       }
       const rows = await people.gateway().app.storage.database.withTables<{ llm_keys: { id: string; hash: string } }>()
         .selectFrom("llm_keys").select(["id", "hash"]).execute();
-      const [{ key_id: ownId }] = Object(await people.owner.json("GET", "/connections")).data;
-      const ownHash = rows.find(({ id }) => id === ownId)?.hash ?? "";
+      const listed = Object(await people.owner.json("GET", "/connections"));
+      const connections: { id: string; key_id: string; client: { name: string } }[] = listed.data;
+      const capped = connections.find(({ client }) => client.name === "Capped");
+      const ownHash = rows.find(({ id }) => id === capped?.key_id)?.hash ?? "";
       for (const [method, path, body] of [["PATCH", "", { limit: null }], ["POST", "/rotate", {}]] as const) {
         expect((await asked(secret, method, `/keys/${ownHash}${path}`, body)).status).toBe(404);
         expect((await people.owner.api(method, `/keys/${ownHash}${path}`, body)).status).toBe(404);
@@ -96,8 +97,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       // The access token ends within the hour, the connection and what it made do not.
       clock.advance(3_601_000);
       expect([await opens(secret), await opens(childKey)]).toEqual([401, 200]);
-      const [connection] = Object(await people.owner.json("GET", "/connections")).data;
-      await people.owner.json("DELETE", `/connections/${connection.id}`);
+      await people.owner.json("DELETE", `/connections/${capped?.id}`);
       expect(await opens(childKey)).toBe(401);
     });
 
