@@ -15,7 +15,7 @@ import { accountBodyBytesMax, atMost, momentField, neverCached } from "../accoun
 import { childFields } from "../account/child-keys.ts";
 import { limitField, limitResetField } from "../account/llm-key-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { mayStillGrant, tellGrant } from "./tell-connection.ts";
+import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";
 
 const shared = { base: "api", counting: "at-door", tag: "Key minting", encodeError: encodeContractError } as const;
 
@@ -234,7 +234,7 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
     await tellMinted(context, deps, { key, code: taken.code });
     if (approved && !(await mayStillGrant(deps, taken.code))) {
       const connection = await deps.consent.connections.ofKey(key.id);
-      if (connection !== undefined) await deps.consent.connections.end(connection, "Its person may no longer grant.");
+      if (connection !== undefined) await endUngranted(context, deps, connection);
       throw badCode();
     }
     return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });

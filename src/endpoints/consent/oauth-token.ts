@@ -10,7 +10,7 @@ import { hourMs } from "../../platform/lib/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
-import { endReplayed, mayStillGrant, tellConnection, tellGrant } from "./tell-connection.ts";
+import { endReplayed, endUngranted, mayStillGrant, tellConnection, tellGrant } from "./tell-connection.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -98,7 +98,7 @@ async function connect(
   await tellGrant(context, deps, connection);
   // Asked again: who was blocked or removed between the first look and the grant had no connection to end yet.
   if (!(await mayStillGrant(deps, connection))) {
-    await deps.consent.connections.end(connection, "Its person may no longer grant.");
+    await endUngranted(context, deps, connection);
     throw noLongerGranted();
   }
   return { answer: context.json(tokenBody({ accessToken, refreshToken, connection })), connection };
@@ -156,7 +156,7 @@ async function byRefreshToken(context: RequestContext<unknown>, deps: Dependenci
     throw new GatewayError("invalid_target", "resource: is not the one that was granted.");
   }
   if (!(await mayStillGrant(deps, connection))) {
-    await deps.consent.connections.end(connection, "Its person may no longer grant.");
+    await endUngranted(context, deps, connection);
     throw noLongerGranted();
   }
   const rotated = await deps.consent.refreshTokens.rotate(token);

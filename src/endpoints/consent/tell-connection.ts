@@ -57,6 +57,14 @@ export async function endConnectionsOf(
   }
 }
 
+/** Ends a connection whose person may no longer grant, and writes it down. */
+export async function endUngranted(
+  context: RequestContext<unknown>, deps: Pick<Dependencies, "consent" | "security">, connection: Connection,
+): Promise<void> {
+  if (!(await deps.consent.connections.end(connection, "Its person may no longer grant."))) return;
+  await tellConnection(context, deps, { connection, action: "end app (its person may no longer grant)" });
+}
+
 /** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */
 export async function endReplayed(context: RequestContext<unknown>, deps: Dependencies, keyId: string | null): Promise<void> {
   const connection = keyId === null ? undefined : await deps.consent.connections.ofKey(keyId);

@@ -76,6 +76,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       const changes: readonly [hash: string, method: string, path: string, body: unknown, status: number][] = [
         [childHash, "PATCH", "", { limit: 1 }, 400], [childHash, "PATCH", "", { limit: null }, 400],
         [childHash, "PATCH", "", { expires_at: null }, 400], [childHash, "PATCH", "", { allowed_models: null }, 400],
+        [textAt(other, "data.hash"), "POST", "/children", { name: "uncapped" }, 403], [childHash, "POST", "/children", { name: "c" }, 403],
         [childHash, "PATCH", "", { allowed_models: ["acme/other"] }, 400], [childHash, "PATCH", "", { limit: 0.2, expires_at: soon }, 200],
         [textAt(other, "data.hash"), "POST", "/rotate", {}, 403], [textAt(other, "data.hash"), "PATCH", "", { limit: null }, 403],
         [textAt(other, "data.hash"), "PATCH", "", { disabled: false }, 403],
@@ -242,10 +243,21 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
   const organization = async (): Promise<string> =>
     (organizationId ??= textAt(await people.owner.json("POST", "/organizations", { name: "Team" }), "id"));
 
-  describe.each(["blocked", "removed"] as const)("a person who is %s", (end) => {
-    const endOf = async (userId: string): Promise<unknown> => end === "blocked"
-      ? people.owner.json("PATCH", `/admin/users/${userId}`, { blocked: true })
-      : people.owner.json("DELETE", `/organizations/${await organization()}/members/${userId}`);
+  const ends: [end: string, endOf: (userId: string) => Promise<unknown>, audited: string][] = [
+    ["blocked", (userId) => people.owner.json("PATCH", `/admin/users/${userId}`, { blocked: true }), "its person was blocked"],
+    ["deleted", (userId) => people.owner.json("DELETE", `/admin/users/${userId}`), "the account of its person was deleted"],
+    [
+      "removed", async (userId) => people.owner.json("DELETE", `/organizations/${await organization()}/members/${userId}`),
+      "its person is no longer a member",
+    ],
+  ];
+  const auditedActions = async (): Promise<string[]> => {
+    const rows = await people.gateway().app.storage.database.withTables<{ audit_log: { action: string } }>()
+      .selectFrom("audit_log").select("action").execute();
+    return rows.map(({ action }) => action);
+  };
+
+  describe.each(ends)("a person who is %s", (end, endOf, audited) => {
 
     test("gives nothing that was approved before, and keeps nothing that was connected", async () => {
       const member = await people.invited(await organization(), { email: `${end}@example.com`, role: "member" });
@@ -265,6 +277,7 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       ];
       expect(answers.map(({ status }) => status)).toEqual([401, 400, 400, 400]);
       expect(Object(await people.owner.json("GET", `/admin/connections?user_id=${textAt(connected, "user_id")}`)).total).toBe(0);
+      expect(await auditedActions()).toContain(`end app (${audited})`);
     });
   });
 

@@ -9,9 +9,11 @@ import { AppSide, authorizationCode, callback, connectDevice } from "./flows.ts"
 
 const count = 10_000;
 
+type Tables = Pick<ConsentTables, keyof ConsentTables>;
+
 /** Pending device codes and unused registrations of many addresses, as a flood leaves them. */
 async function flood({ app: { storage } }: TestGateway): Promise<void> {
-  const database = storage.database.withTables<ConsentTables>();
+  const database = storage.database.withTables<Tables>();
   const nowMs = Date.now();
   const rows = Array.from({ length: count }, (_, index) => ({
     code: { device_code_hash: `device ${index}`, user_code_hash: `user ${index}`, expires_at_ms: nowMs + 900_000, interval_s: 5 },
@@ -86,7 +88,7 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
     clock.advance(40 * 86_400_000);
     const clients = new OauthClients({ database: app.storage.database.withTables(), clock });
     await clients.removeUnused();
-    const left = await app.storage.database.withTables<ConsentTables>().selectFrom("oauth_clients").select("id")
+    const left = await app.storage.database.withTables<Tables>().selectFrom("oauth_clients").select("id")
       .where("name", "=", "flood").execute();
     expect(left).toEqual([]);
   });
@@ -101,7 +103,7 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
 
   test("where there are too many clients that nobody connected, the oldest make room", async () => {
     const clock = new FakeClock();
-    const database = quiet.gateway().app.storage.database.withTables<ConsentTables>();
+    const database = quiet.gateway().app.storage.database.withTables<Tables>();
     await database.deleteFrom("oauth_clients").execute();
     const clients = new OauthClients({ database, clock, unusedMax: 3 });
     const made: string[] = [];

@@ -94,7 +94,11 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     expect((await bearer(textAt(tokens, "access_token"), "/keys")).status).toBe(200);
     expect((await bearer(textAt(tokens, "access_token"), "/security/ip-allowlist")).status).toBe(403);
     const standard = await connected({ decided: { bundle: "standard" } });
-    expect(textAt(standard.tokens, "scope").split(" ")).toContain("write:llm-keys");
+    // The contract's list, to the letter.
+    expect(textAt(standard.tokens, "scope").split(" ").toSorted()).toEqual([
+      "inference", "read:analytics", "read:byok", "read:connections", "read:credits", "read:hub", "read:llm-keys", "read:presets",
+      "write:connections", "write:hub", "write:llm-keys", "write:presets",
+    ]);
     const [newest] = Object(await people.owner.json("GET", "/connections")).data;
     expect(["standard", "read_only"]).toContain(newest.bundle);
   });

@@ -99,6 +99,10 @@ describe.each(stores)("what is secret in the flows is in %s and in the log in no
       await app.poll(value);
       await app.refresh(value);
       await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: value }));
+      const inAddress = encodeURIComponent(value);
+      await people.stranger().ask("GET", `/device?user_code=${inAddress}`);
+      await people.stranger().ask("GET", `/sign-in?return_to=${encodeURIComponent(`/device?user_code=${inAddress}`)}`);
+      await people.stranger().ask("GET", `/nowhere?code=${inAddress}`);
     }
     for (const value of Object.values(secrets)) await app.form("/oauth/revoke", { token: value });
   }

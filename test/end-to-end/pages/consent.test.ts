@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/lib/brand.ts";
 import { axeFindings, hasChromium, missingChromium, sidewaysPixels } from "../../support/chromium.ts";
+import { freshDatabase } from "../../support/postgres.ts";
+import { freshRedis, hasRedis } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { ownersEmail, signIn, startPageScene, type PageScene } from "./page-scene.ts";
@@ -8,11 +10,20 @@ import { ownersEmail, signIn, startPageScene, type PageScene } from "./page-scen
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWBuGJSstw-cM";
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
-describe.skipIf(!hasChromium).each(engines)(`consent in a browser, on %s${missingChromium}`, (_, freshUrl) => {
+type Place = [name: string, settings: () => Promise<{ storageUrl?: string | undefined; sharedUrl?: string }>];
+
+/** One gateway on each engine, and two behind a balancer. */
+const places: Place[] = [
+  ...engines.map(([name, freshUrl]): Place => [name, async () => ({ storageUrl: await freshUrl() })]),
+  ...(hasRedis ? [["two gateways", async () => ({ storageUrl: await freshDatabase(), sharedUrl: await freshRedis() })] as Place] : []),
+];
+
+describe.skipIf(!hasChromium).each(places)(`consent in a browser, on %s${missingChromium}`, (_, settingsOf) => {
   let scene: PageScene;
   let app: Bun.Server<undefined>;
   beforeAll(async () => {
-    scene = await startPageScene(await freshUrl());
+    const { storageUrl, ...settings } = await settingsOf();
+    scene = await startPageScene(storageUrl, settings);
     app = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back at the app") });
   }, 60_000);
   afterAll(async () => {
@@ -94,5 +105,34 @@ describe.skipIf(!hasChromium).each(engines)(`consent in a browser, on %s${missin
       expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(1);
       expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
     }
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
+    expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+    await page.goto(`${scene.origin}/api/v1/mcp/oauth/authorize?client_id=unknown`);
+    await page.getByRole("heading", { name: "This app sent a request that cannot be trusted" }).waitFor();
+    expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+  });
+
+  test("going back after a decision, and deciding again, says what was decided", async () => {
+    const { deviceCode, userCode } = await startDevice();
+    const { page } = await scene.openAs(ownersEmail);
+    await page.goto(`${scene.origin}/device?user_code=${userCode}`);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: "Approve" }).dblclick();
+    await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
+    expect(textAt(await poll(deviceCode), "access_token")).toStartWith("sk-svc-");
+    await page.goto(`${scene.origin}/device?user_code=${userCode}`);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
+  });
+
+  test("using another account leads back to the same request", async () => {
+    const { page } = await scene.openAs(ownersEmail);
+    await page.goto(scene.origin + authPath());
+    await page.getByRole("link", { name: "Use another account" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page, ownersEmail);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.waitForURL(/\/cb\?code=/);
   });
 });

@@ -57,7 +57,21 @@ const askOf = (gateway: TestGateway, origin: string): PageScene["ask"] => async 
   return content;
 };
 
-/** Starts one; its owner account is claimed unless that is left to the test. */
+/** Hands each request to the next of some gateways, as a balancer in front of them does. */
+function balance(gateways: readonly TestGateway[]): Bun.Server<undefined> {
+  let asked = 0;
+  return Bun.serve({
+    hostname: "127.0.0.1", port: 0,
+    fetch(request) {
+      const gateway = gateways[(asked += 1) % gateways.length] ?? gateways[0];
+      const { pathname, search } = new URL(request.url);
+      const { method, headers, body } = request;
+      return fetch(`${gateway?.origin ?? ""}${pathname}${search}`, { method, headers, body, redirect: "manual", decompress: false });
+    },
+  });
+}
+
+/** Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there are two gateways behind a balancer. */
 export async function startPageScene(
   url: string | undefined,
   { claimed = true, ...changes }: Partial<AppSettings> & { claimed?: boolean } = {},
@@ -66,7 +80,7 @@ export async function startPageScene(
   const credentials = { clientId: "switchyard", clientSecret: "secret of the client" };
   const provider = await startOidcProvider(credentials);
   let origin = "";
-  const gateway = await startGateway({
+  const settings: Partial<AppSettings> = {
     ...(url === undefined ? {} : { storageUrl: url }),
     publicUrl: () => origin,
     mail: { url: mail.url, from: "noreply@example.com" },
@@ -76,9 +90,12 @@ export async function startPageScene(
       oidc: [{ id: "acme", name: "Acme", issuer: provider.issuer, ...credentials, scopes: ["openid", "email"], signUp: true }],
     },
     ...changes,
-  });
+  };
+  const gateway = await startGateway(settings);
+  const other = changes.sharedUrl === undefined ? undefined : await startGateway(settings);
+  const balancer = other && balance([gateway, other]);
   // Passkeys belong to a name, not to an address.
-  origin = `http://localhost:${new URL(gateway.origin).port}`;
+  origin = `http://localhost:${balancer?.port ?? new URL(gateway.origin).port}`;
   const browser: Browser = await startChromium([otherName]);
   const open: PageScene["open"] = async (options = {}) => {
     const context = await browser.newContext({ javaScriptEnabled: false, ...options });
@@ -119,6 +136,8 @@ export async function startPageScene(
     },
     async stop() {
       await browser.close();
+      await balancer?.stop(true);
+      await other?.stop();
       await gateway.stop();
       await provider.stop();
       mail.stop();
