@@ -66,10 +66,12 @@ const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean => d
  * created: with another's secret, or without its own cap, it would go beyond what a person granted. Throws `not_found` and `forbidden`.
  */
 function changeableKey(
-  context: RequestContext<unknown>, { llmKeyEditor, endpointPaths }: Dependencies, body?: KeyChangesBody,
+  context: RequestContext<unknown>, { directory, endpointPaths }: Dependencies, body?: KeyChangesBody,
 ): LlmKeyReference {
   const [reference, caller] = [referenceOf(context), callerOf(context)];
-  const key = llmKeyEditor.find(reference);
+  const key = directory.llmKeyByHash(reference.hash);
+  // What is not there, or no longer under this hash, is the editor's to refuse.
+  if (key === undefined || key.workspaceId !== reference.workspaceId) return reference;
   if (key.connection !== undefined) {
     throw new GatewayError("not_found", "This is the access token of a connected app. DELETE /connections/{id} ends it.");
   }

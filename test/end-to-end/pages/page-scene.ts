@@ -71,6 +71,24 @@ function balance(gateways: readonly TestGateway[]): Bun.Server<undefined> {
   });
 }
 
+/** Starts one gateway, or two behind a balancer where they share something. */
+async function startGateways(
+  settings: Partial<AppSettings>,
+): Promise<{ gateway: TestGateway; port: number | string; stopGateways(): Promise<void> }> {
+  const gateway = await startGateway(settings);
+  if (settings.sharedUrl === undefined) return { gateway, port: new URL(gateway.origin).port, stopGateways: () => gateway.stop() };
+  const other = await startGateway(settings);
+  const balancer = balance([gateway, other]);
+  return {
+    gateway, port: balancer.port ?? "",
+    async stopGateways() {
+      await balancer.stop(true);
+      await other.stop();
+      await gateway.stop();
+    },
+  };
+}
+
 /** Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there are two gateways behind a balancer. */
 export async function startPageScene(
   url: string | undefined,
@@ -91,11 +109,9 @@ export async function startPageScene(
     },
     ...changes,
   };
-  const gateway = await startGateway(settings);
-  const other = changes.sharedUrl === undefined ? undefined : await startGateway(settings);
-  const balancer = other && balance([gateway, other]);
+  const { gateway, port, stopGateways } = await startGateways(settings);
   // Passkeys belong to a name, not to an address.
-  origin = `http://localhost:${balancer?.port ?? new URL(gateway.origin).port}`;
+  origin = `http://localhost:${port}`;
   const browser: Browser = await startChromium([otherName]);
   const open: PageScene["open"] = async (options = {}) => {
     const context = await browser.newContext({ javaScriptEnabled: false, ...options });
@@ -136,9 +152,7 @@ export async function startPageScene(
     },
     async stop() {
       await browser.close();
-      await balancer?.stop(true);
-      await other?.stop();
-      await gateway.stop();
+      await stopGateways();
       await provider.stop();
       mail.stop();
     },
