@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { SharedState } from "../platform/shared-state/shared-state.ts";
+import type { DatabaseEpoch } from "../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { bootstrap, type BootstrapSettings } from "./bootstrap.ts";
 import { BlockingBudgets } from "./budgets/blocking-budgets.ts";
@@ -58,7 +59,7 @@ export interface AccountOptions {
   /** What comes with plans each month. */
   plans: PlanCredits;
   /** Where several gateways on this database see what each of them holds; absent where there is only this one. */
-  shared?: { state: SharedState; nodeId: string } | undefined;
+  shared?: { state: SharedState; nodeId: string; epoch?: DatabaseEpoch | undefined } | undefined;
   /** Where several gateways share the database, whether this one does what is done once. */
   isLeader?: (() => boolean) | undefined;
   /** Told when what processes share of the ledger could not be kept up; it is made good later. */
@@ -167,8 +168,10 @@ function openLedger(
 ): LedgerPort {
   const book = new AccountBook();
   if (shared === undefined) return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
-  const { state, nodeId } = shared;
-  return openSharedLedger({ ...parts, spentBy, shared: state, nodeId, book, commits, clock, database: database.withTables(), onError });
+  const { state, ...place } = shared;
+  return openSharedLedger({
+    ...parts, spentBy, shared: state, nodeId: place.nodeId, epoch: place.epoch, book, commits, clock, database: database.withTables(), onError,
+  });
 }
 
 async function openPresets({ database, clock }: Pick<AccountOptions, "database" | "clock">) {

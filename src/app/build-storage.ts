@@ -20,6 +20,7 @@ import { refusedHourAdd } from "../insights/refused-requests.ts";
 import { usageAddStatements } from "../insights/usage-rollup.ts";
 import { hasSeveralGateways } from "./open-shared.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
+import type { GatewayTables } from "../platform/storage/database-epoch.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { CommitStatements } from "../platform/storage/packed-unit.ts";
 import type { Storage } from "../platform/storage/storage.ts";
@@ -28,7 +29,7 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 /** Every table of the gateway. */
 export type AppTables =
   AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables
-  & ConsentTables & HubTables & ConversationTables;
+  & GatewayTables & ConsentTables & HubTables & ConversationTables;
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {

@@ -23,7 +23,7 @@ import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
 import {
-  closeShared, openCounters, openEmbeddingCache, openSessionPlaces, openShared, shareWork, stopSharing, whileLeading,
+  closeShared, openCounters, openEmbeddingCache, openEpoch, openSessionPlaces, openShared, shareWork, stopSharing, whileLeading,
 } from "./open-shared.ts";
 import { systemClock, type Clock } from "../platform/lib/clock.ts";
 import { startKeyProber, startRounds } from "./start-rounds.ts";
@@ -37,6 +37,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const work = shareWork(shared, settings);
   // The catalog is built while the threads of the database start.
   const [storage, catalog] = await Promise.all([buildStorage(settings, tools.logger), buildCatalog(settings, clock)]);
+  await openEpoch(shared, settings, { storage, clock, logger: tools.logger });
   const account = await buildAccount(settings, { storage, clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools, ...account, tiers: new RateTiers(settings.plans), clock, database: storage.database.withTables(),

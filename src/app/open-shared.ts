@@ -24,6 +24,8 @@ import { SharedClaims } from "../platform/shared-state/shared-claims.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-epoch.ts";
+import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { restoreQuotas } from "./restore-quotas.ts";
@@ -46,6 +48,8 @@ export interface Shared {
   state: SharedState;
   channel: SharedChannel;
   claims: SharedClaims;
+  /** The history of the database, where other gateways may work on it. */
+  epoch?: DatabaseEpoch;
   /** What is changed of workspaces, where other gateways have to hear of it. */
   changes?: SharedChanges;
   /** What is used of callers' own provider keys, likewise. */
@@ -84,6 +88,26 @@ export async function openShared(
   });
   claims.start();
   return { nodeId, state, channel, claims };
+}
+
+/** Names the history of the database that is shared, from now on. */
+export async function openEpoch(
+  shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+  { storage, clock, logger }: { storage: Storage<GatewayTables>; clock: Clock; logger: Logger },
+): Promise<void> {
+  if (shared === undefined || !hasSeveralGateways(settings)) return;
+  const epoch = await DatabaseEpoch.open({
+    storage, database: storage.database.withTables(), nodeId: shared.nodeId, clock,
+    onSetBack: () => logger.error({}, "the database was set back: what is shared of it is read again"),
+    onError: (error) => logger.warn({ err: error }, "the database could not be asked whether it was set back"),
+  });
+  shared.epoch = epoch;
+  const { channel } = shared;
+  epoch.onChange(() => {
+    logger.warn({ epoch: epoch.id }, "the database has another epoch");
+    channel.say("epoch", epoch.id);
+  });
+  channel.on("epoch", (id) => void (id === epoch.id ? undefined : epoch.beat()));
 }
 
 /**
@@ -143,6 +167,7 @@ export function shareKeyUsage(
 export async function stopSharing(shared: Shared | undefined, { ledger }: Pick<Account, "ledger">): Promise<void> {
   ledger.stop();
   shared?.claims.stop();
+  await shared?.epoch?.stop();
   shared?.keyUsage?.stop();
   await shared?.changes?.stop();
 }

@@ -18,6 +18,8 @@ export interface Storage<Schema> {
   isHealthy(): Promise<boolean>;
   /** Does work that no other gateway on the database does at the same time, such as what the first start makes. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Takes part in the epoch of the database, as long as the gateway lives; true where no other gateway does. */
+  join(): Promise<boolean>;
   /** Settles every accepted commit, then lets go of the database. */
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@ import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import type { Clock } from "../../../platform/lib/clock.ts";
 import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import type { AccountBook } from "../account-book.ts";
 import type { LedgerStore } from "../ledger-store.ts";
@@ -11,8 +12,8 @@ import { SharedAccounts } from "./shared-accounts.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 
 /** Builds the ledger of several processes; it renews what it holds from now on. */
-export function openSharedLedger({ shared, nodeId, database, store, loadParents, spentBy, ...parts }: {
-  shared: SharedState; nodeId: string;
+export function openSharedLedger({ shared, nodeId, epoch, database, store, loadParents, spentBy, ...parts }: {
+  shared: SharedState; nodeId: string; epoch: DatabaseEpoch | undefined;
   database: Kysely<ReadingTables>; store: LedgerStore; book: AccountBook; commits: CommitQueue; clock: Clock;
   blocking: BlockingBudgets; spentBy: SpentBy;
   /** The keys that made others, by the ids of those. */
@@ -21,11 +22,13 @@ export function openSharedLedger({ shared, nodeId, database, store, loadParents,
 }): SharedLedger {
   const { book, clock } = parts;
   const accounts = new SharedAccounts({
-    shared, nodeId, readings: new AccountReadings(database, spentBy), nowMs: () => clock.nowMs(),
+    shared, nodeId, epoch, readings: new AccountReadings(database, spentBy), nowMs: () => clock.nowMs(),
   });
   const readBook = async (workspaceId: string): Promise<void> =>
     store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });
   const ledger = new SharedLedger({ ...parts, accounts, readBook });
   ledger.start();
+  // What is held is known in another epoch as well.
+  epoch?.onChange(() => void ledger.renew());
   return ledger;
 }

@@ -9,10 +9,10 @@ import { runBegunScript, seedScript } from "./ledger-scripts.ts";
 export const leaseMs = 30_000;
 
 /**
- * How long after a server began to run nothing is read into it: what another run was told and the database was about
- * to commit has landed by then.
+ * How long after a server began to run, or the database another epoch, nothing is read into it: what was told before and the database
+ * was about to commit has landed by then, and every gateway has told what it holds.
  */
-const graceMsDefault = 1_000;
+const graceMsDefault = 2_500;
 
 /** Readings that may be overtaken by changes before somebody is told that the server is of no use. */
 const readingsMax = 50;
@@ -30,6 +30,8 @@ export interface SharedAccountsOptions {
   nowMs(): number;
   /** The time that leases are counted in; absent means the server's own, since clocks of gateways differ. */
   leaseClockMs?: (() => number) | undefined;
+  /** Names the history of the database that is read; absent means that it has only one. */
+  epoch?: { readonly id: string; readonly isFirst: boolean } | undefined;
   graceMs?: number;
 }
 
@@ -57,6 +59,10 @@ export class SharedAccounts {
 
   constructor(options: SharedAccountsOptions) {
     this.options = options;
+    if (options.epoch?.isFirst !== true) return;
+    // Nothing is held in an epoch that begins with this gateway; who comes later counts the time from now.
+    this.readyRun = { id: this.rootOf(options.shared.runId ?? ""), ready: Promise.resolve() };
+    this.run(runBegunScript, "", [0]).catch(() => (this.readyRun = undefined));
   }
 
   /** Runs a script that needs a workspace and keys, after they were read from the database where they are absent. */
@@ -78,7 +84,7 @@ export class SharedAccounts {
     const { shared, leaseClockMs, nodeId } = this.options;
     const run = shared.runId;
     if (run === undefined) throw new SharedStateAwayError("the shared ledger is away");
-    const root = `${sharedPrefix}ledger:${run}:`;
+    const root = `${sharedPrefix}ledger:${this.rootOf(run)}:`;
     const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
     return await shared.run(script, { keys: [], values: [...common, ...values] }) as string[];
   }
@@ -123,9 +129,14 @@ export class SharedAccounts {
     await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(standing), ...filled]);
   }
 
+  private rootOf(run: string): string {
+    const { epoch } = this.options;
+    return epoch === undefined ? run : `${run}:${epoch.id}`;
+  }
+
   /** Waits until what an earlier run of the server was told is in the database. */
   private runIsOld(): Promise<void> {
-    const id = this.options.shared.runId ?? "";
+    const id = this.rootOf(this.options.shared.runId ?? "");
     if (this.readyRun?.id !== id) {
       const ready = this.waitForRun();
       this.readyRun = { id, ready };

@@ -26,6 +26,7 @@ import { consentIndexes } from "./2026-12-16-consent-indexes.ts";
 import { blockingBudgets } from "./2026-12-17-blocking-budgets.ts";
 import { conversations } from "./2026-12-16-conversations.ts";
 import { overdrawnAccounts } from "./2026-12-23-overdrawn-accounts.ts";
+import { sharedFacts } from "./2026-12-23-shared-facts.ts";
 import { preferencesAndVersions } from "./2026-12-21-preferences-and-versions.ts";
 import { statements } from "./2026-12-21-statements.ts";
 import { payments } from "./2026-11-30-payments.ts";
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
   referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
   consentIndexes, conversations, unfinishedGenerations, blockingBudgets, preferencesAndVersions, statements, overdrawnAccounts,
+  sharedFacts,
 ];

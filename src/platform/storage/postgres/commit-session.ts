@@ -5,7 +5,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
 import { succeedsWithin } from "../../lib/within-time.ts";
-import { endSession, lockHolder, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock } from "./gateway-lock.ts";
+import {
+  countMembers, endSession, lockHolder, lockMembership, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock,
+} from "./gateway-lock.ts";
 import { failureKindOf, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";
 
@@ -40,6 +42,7 @@ export class CommitSession {
   #client: Client | undefined;
   #identity: SessionIdentity | undefined;
   #opening: Promise<void> | undefined;
+  #isMember = false;
   /** Of this gateway alone, among several. */
   readonly #ownLockKey = randomInt(2 ** 47);
   readonly #ending = new AbortController();
@@ -85,6 +88,16 @@ export class CommitSession {
     }
   }
 
+  /** Takes part in the epoch of the database from now on; true where no other gateway does. */
+  async join(): Promise<boolean> {
+    const client = this.#client;
+    if (client === undefined) throw new StorageUnavailableError("the session for commits is not open");
+    const isFirst = await countMembers(client) === 0;
+    await lockMembership(client);
+    this.#isMember = true;
+    return isFirst;
+  }
+
   async close(): Promise<void> {
     this.#ending.abort();
     const client = this.#client;
@@ -128,6 +141,7 @@ export class CommitSession {
       await client.query(durableCommits);
       if (this.#identity) await endSession(client, this.#identity);
       await this.#lock(client, lockTimeoutMs);
+      if (this.#isMember) await lockMembership(client);
       this.#identity = await sessionIdentity(client);
     } catch (error) {
       abandon(client);

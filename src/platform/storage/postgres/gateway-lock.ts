@@ -17,6 +17,26 @@ const holderSchema = z.object({ holder: z.string() });
 /** "switchyb": whoever has it works alone for a moment. */
 export const momentLockKey = "8320234785195194722";
 
+/** "switchyc": every gateway that takes part in the epoch of the database has it. */
+const memberLockKey = "8320234785195194723";
+
+const countSchema = z.object({ count: z.coerce.number() });
+
+/** How many gateways take part in the epoch of the database. */
+export async function countMembers(client: Client): Promise<number> {
+  const { rows } = await client.query(
+    `select count(*) as count from pg_locks
+     where locktype = 'advisory' and granted and objsubid = 1 and (classid::bigint << 32) + objid::bigint = ${memberLockKey}
+       and database = (select oid from pg_database where datname = current_database())`,
+  );
+  return countSchema.parse(rows[0]).count;
+}
+
+/** Takes part in the epoch of the database for as long as this session lives. */
+export async function lockMembership(client: Client): Promise<void> {
+  await client.query(`select pg_advisory_lock_shared(${memberLockKey})`);
+}
+
 /** Tries to make this session the only gateway on the database, for as long as it lives. */
 export async function tryGatewayLock(client: Client): Promise<boolean> {
   const { rows } = await client.query(`select pg_try_advisory_lock(${lockKey}) as locked`);

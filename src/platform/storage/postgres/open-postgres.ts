@@ -122,6 +122,7 @@ function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: Op
     database,
     commits,
     alone: (work) => aloneOn(database, work),
+    join: () => session.join(),
     isHealthy: async () =>
       session.isOpen && (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) && commits.takesWrites(),
     close: async () => {

@@ -1,0 +1,142 @@
+import { type Kysely, sql } from "kysely";
+import type { Clock } from "../lib/clock.ts";
+import { randomBase62 } from "../lib/ids.ts";
+import type { Storage } from "./storage.ts";
+
+/** What gateways on one database agree on, and the last beat of each. */
+export interface GatewayTables {
+  gateway_facts: { name: string; value: string };
+  gateway_beats: { node_id: string; beat: number; at_ms: number };
+}
+
+/** What an epoch is opened with. */
+export interface EpochOptions {
+  storage: Pick<Storage<never>, "join" | "alone">;
+  database: Kysely<GatewayTables>;
+  nodeId: string;
+  clock: Clock;
+  /** Reports a database that was set back, and beats that failed. */
+  onSetBack(): void;
+  onError(error: unknown): void;
+}
+
+const beatMs = 1_000;
+const forgottenAfterMs = 3_600_000;
+const epochName = "epoch";
+
+/**
+ * Names the history of a database that gateways share, so that what they keep elsewhere of it, as in Valkey, ends with it. The epoch
+ * changes with the first gateway that starts, when a gateway misses its own last beat (a backup was restored, or the server took over
+ * from one that was ahead of it), and with the timeline of Postgres, which every failover and every recovery to a moment begins.
+ */
+export class DatabaseEpoch {
+  /** No other gateway took part when this one joined. */
+  isFirst = false;
+  private readonly options: EpochOptions;
+  private readonly listeners = new Set<() => void>();
+  private epoch = "";
+  private timeline: string | undefined;
+  private readsTimeline = true;
+  private beatNumber = 0;
+  /** One whose answer was lost may have been written as well. */
+  private lastAsked = 0;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private beating: Promise<void> | undefined;
+
+  private constructor(options: EpochOptions) {
+    this.options = options;
+  }
+
+  /** Joins the gateways on the database and beats from now on. */
+  static async open(options: EpochOptions): Promise<DatabaseEpoch> {
+    const epoch = new DatabaseEpoch(options);
+    await options.storage.alone(() => epoch.join());
+    epoch.timer = setInterval(() => void epoch.beat(), beatMs);
+    return epoch;
+  }
+
+  /** The epoch of the moment. */
+  get id(): string {
+    return this.timeline === undefined ? this.epoch : `${this.epoch}-${this.timeline}`;
+  }
+
+  /** Calls a listener whenever the epoch has changed. */
+  onChange(listener: () => void): void {
+    this.listeners.add(listener);
+  }
+
+  /** Beats no more. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.beating;
+  }
+
+  /** Finds out whether the database is still the one that it was. */
+  beat(): Promise<void> {
+    this.beating ??= this.compare().catch((error: unknown) => this.options.onError(error)).finally(() => (this.beating = undefined));
+    return this.beating;
+  }
+
+  private async join(): Promise<void> {
+    const { storage } = this.options;
+    this.isFirst = await storage.join();
+    this.readsTimeline = await this.readTimeline().then(() => true, () => false);
+    if (this.isFirst) await this.begin();
+    else await this.writeBeat();
+    this.epoch = await this.readEpoch() ?? await this.begin();
+    this.timeline = this.readsTimeline ? await this.readTimeline() : undefined;
+  }
+
+  private async compare(): Promise<void> {
+    const { database, nodeId, clock, onSetBack } = this.options;
+    const before = this.id;
+    const next = this.lastAsked + 1;
+    const known = [this.beatNumber, this.lastAsked];
+    this.lastAsked = next;
+    const { numUpdatedRows } = await database.updateTable("gateway_beats").set({ beat: next, at_ms: clock.nowMs() })
+      .where("node_id", "=", nodeId).where("beat", "in", known).executeTakeFirst();
+    if (numUpdatedRows === 0n) {
+      onSetBack();
+      this.epoch = await this.begin();
+    } else {
+      this.beatNumber = next;
+      this.epoch = await this.readEpoch() ?? await this.begin();
+    }
+    if (this.readsTimeline) this.timeline = await this.readTimeline();
+    if (this.id !== before) for (const listener of this.listeners) listener();
+  }
+
+  /** Begins another epoch, in which this gateway beats from the start. */
+  private async begin(): Promise<string> {
+    const epoch = randomBase62(12);
+    await this.options.database.insertInto("gateway_facts").values({ name: epochName, value: epoch })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: epoch })).execute();
+    await this.writeBeat();
+    return epoch;
+  }
+
+  private async writeBeat(): Promise<void> {
+    const { database, nodeId, clock } = this.options;
+    this.lastAsked += 1;
+    const row = { beat: this.lastAsked, at_ms: clock.nowMs() };
+    await database.insertInto("gateway_beats").values({ node_id: nodeId, ...row })
+      .onConflict((conflict) => conflict.column("node_id").doUpdateSet(row)).execute();
+    this.beatNumber = this.lastAsked;
+    await database.deleteFrom("gateway_beats").where("at_ms", "<", row.at_ms - forgottenAfterMs).execute();
+  }
+
+  private async readEpoch(): Promise<string | undefined> {
+    const { database } = this.options;
+    const row = await database.selectFrom("gateway_facts").select("value").where("name", "=", epochName).executeTakeFirst();
+    return row?.value;
+  }
+
+  /** Rejects where the server does not say, as some that are offered as a service do not. */
+  private async readTimeline(): Promise<string> {
+    const { rows } = await sql<{ timeline: string }>`select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline`
+      .execute(this.options.database);
+    const [row] = rows;
+    if (row === undefined) throw new Error("the server does not name its timeline");
+    return row.timeline;
+  }
+}
