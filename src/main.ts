@@ -18,8 +18,10 @@ import { reloadOnSignal } from "./app/reload-on-signal.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
 import { withSecretFiles } from "./platform/config/secret-files.ts";
-import { SharedStateAwayError } from "./platform/shared-state/shared-state-error.ts";
+import { systemClock } from "./platform/lib/clock.ts";
+import { SharedStateAwayError, SharedStateUnfitError } from "./platform/shared-state/shared-state-error.ts";
 import { SchemaMismatchError, StorageInUseError, StorageUnavailableError } from "./platform/storage/storage-error.ts";
+import { boundedLogger } from "./platform/telemetry/bounded-logger.ts";
 import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
 import { createMetrics } from "./platform/telemetry/metrics.ts";
 import { createTracing } from "./platform/telemetry/tracing.ts";
@@ -50,7 +52,7 @@ async function start(): Promise<void> {
   const environment = withSecretFiles(process.env);
   const readSettings = (): Promise<Settings> => readConfiguration(withSecretFiles(process.env), process.cwd());
   const configuration = await readSettings();
-  const logger = createLogger({ level: configuration.logLevel });
+  const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
   closeFiles(configuration, logger);
   const metrics = createMetrics();
   const tracing = createTracing({
@@ -75,7 +77,7 @@ async function start(): Promise<void> {
   listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
   const { metricsPort } = configuration;
   if (metricsPort !== undefined) listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
-  endOnSignal(app, { server, logger });
+  endOnSignal(app, { ...configuration.server, server, logger });
   reloadOnSignal(app, { readSources: async () => catalogSources(await readSettings()), hasTerminal: process.stdout.isTTY, logger });
   watchForMistakes(logger);
   const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
@@ -157,7 +159,7 @@ function listenAt<Listener>({ host, port }: { host: string; port: number }, open
   }
 }
 
-const plainErrors = [SchemaMismatchError, SharedStateAwayError, StorageInUseError, StorageUnavailableError];
+const plainErrors = [SchemaMismatchError, SharedStateAwayError, SharedStateUnfitError, StorageInUseError, StorageUnavailableError];
 
 /** Errors that an operator can mend are told in plain words; others with their stack. */
 function startFailure(error: unknown): string {

@@ -13,6 +13,7 @@ async function migrateDatabase(): Promise<void> {
   });
   const settings = {
     storageUrl: storage.url, durability: storage.durability, sharedUrl: shared.url === "memory:" ? undefined : shared.url,
+    waitMs: storage.waitMs,
   };
   await (await buildStorage(settings, createLogger({ level: logLevel }))).close();
 }

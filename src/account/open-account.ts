@@ -170,7 +170,8 @@ function openLedger(
   if (shared === undefined) return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
   const { state, ...place } = shared;
   return openSharedLedger({
-    ...parts, spentBy, shared: state, nodeId: place.nodeId, epoch: place.epoch, book, commits, clock, database: database.withTables(), onError,
+    ...parts, spentBy, shared: state, nodeId: place.nodeId, epoch: place.epoch,
+    book, commits, clock, database: database.withTables(), onError,
   });
 }
 

@@ -20,6 +20,8 @@ export interface AppSettings extends CatalogSources {
   /** Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to start instead. */
   mayMigrate?: boolean;
   durability: Durability;
+  /** How long a start waits for the database and the server of shared state; absent means their own patience. */
+  waitMs?: number | undefined;
   /** The Valkey or Redis server that several gateways share; absent, everything stays in the memory of this process. */
   sharedUrl?: string | undefined;
   /** 32 bytes. */

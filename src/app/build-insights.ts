@@ -21,11 +21,13 @@ export function buildInsights(
   parts: {
     storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">; database: Kysely<InsightTables>;
     clock: Clock; catalog(): CatalogSnapshot; logger: Logger; smoke: SmokePort | undefined;
+    isSharedUp: (() => boolean) | undefined;
   },
 ): Promise<Insights> {
-  const { storage, database, clock, catalog, logger, smoke } = parts;
+  const { storage, database, clock, catalog, logger, smoke, isSharedUp } = parts;
   return openInsights({
     database, commits: storage.commits, kind: storage.kind, clock, version: settings.version,
+    isSharedUp,
     probePostgres: storage.kind === "postgres" ? () => storage.isHealthy() : undefined,
     onError: (error, message) => logger.error({ err: error }, message),
     onExcess: ({ workspaceId, requests }) => logger.warn({ workspace: workspaceId, requests }, "failed requests counted without a record"),

@@ -18,12 +18,17 @@ import type { Metrics } from "../platform/telemetry/metrics.ts";
 /** Builds what operational endpoints tell. */
 export function buildOperations(
   settings: AppSettings,
-  { storage, state, metrics }: { storage: Pick<Storage<never>, "isHealthy">; state: { draining: boolean }; metrics: Metrics },
+  { storage, state, metrics, isSharedUp }: {
+    storage: Pick<Storage<never>, "isHealthy">; state: { draining: boolean }; metrics: Metrics; isSharedUp: (() => boolean) | undefined;
+  },
 ): Operations {
+  if (isSharedUp !== undefined) metrics.watchSharedState(() => (isSharedUp() ? 1 : 0));
   return {
     async unreadyParts() {
-      const unready = state.draining ? ["draining"] : [];
-      return (await storage.isHealthy()) ? unready : [...unready, "storage"];
+      const isHealthy = await storage.isHealthy();
+      return [
+        ...(state.draining ? ["draining"] : []), ...(isHealthy ? [] : ["storage"]), ...(isSharedUp?.() === false ? ["shared_state"] : []),
+      ];
     },
     metricsText: () => metrics.text(),
     metricsContentType: metrics.contentType,

@@ -18,7 +18,9 @@ import type { GenerationTables } from "../insights/generation-store.ts";
 import type { InsightTables } from "../insights/open-insights.ts";
 import { refusedHourAdd } from "../insights/refused-requests.ts";
 import { usageAddStatements } from "../insights/usage-rollup.ts";
-import { hasSeveralGateways } from "./open-shared.ts";
+import { requireSameKeys } from "./key-fingerprints.ts";
+import { hasSeveralGateways, openEpoch, type Shared } from "./open-shared.ts";
+import type { Clock } from "../platform/lib/clock.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
@@ -39,10 +41,20 @@ const commitStatements: CommitStatements = {
 };
 
 /** What opening the database depends on. */
-export type StorageSettings = Pick<AppSettings, "storageUrl" | "durability" | "sharedUrl" | "mayMigrate">;
+export type StorageSettings = Pick<AppSettings, "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs">;
 
 /** Opens the database with the tables and the commits of every room. */
 export const buildStorage = (settings: StorageSettings, logger: Logger): Promise<Storage<AppTables>> => openStorage<AppTables>({
   url: settings.storageUrl, durability: settings.durability, migrations, logger, commitStatements,
-  severalGateways: hasSeveralGateways(settings), mayMigrate: settings.mayMigrate ?? true,
+  severalGateways: hasSeveralGateways(settings), waitMs: settings.waitMs ?? 0, mayMigrate: settings.mayMigrate ?? true,
 });
+
+/** Opens the database for a gateway: with the keys that it was first opened with, and in its epoch. */
+export async function openDatabase(
+  settings: AppSettings, { shared, clock, logger }: { shared: Shared | undefined; clock: Clock; logger: Logger },
+): Promise<Storage<AppTables>> {
+  const storage = await buildStorage(settings, logger);
+  await requireSameKeys(storage.database.withTables(), settings);
+  await openEpoch(shared, settings, { storage, clock, logger });
+  return storage;
+}

@@ -8,7 +8,7 @@ import { buildInference, endInference, ownKeyLookup } from "./build-inference.ts
 import { buildInsights } from "./build-insights.ts";
 import { buildDocuments, buildMcp, buildOperations } from "./build-operations.ts";
 import { buildPayments } from "./build-payments.ts";
-import { buildStorage } from "./build-storage.ts";
+import { openDatabase } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
 import { compileApp } from "./compile-app.ts";
 import { openConsent, type Consent, type ConsentParts } from "../consent/open-consent.ts";
@@ -23,7 +23,7 @@ import { LiveCatalog } from "./live-catalog.ts";
 import { watchFigures } from "./observe.ts";
 import { ocrModelOf } from "./ocr-model-of.ts";
 import {
-  closeShared, openCounters, openEmbeddingCache, openEpoch, openSessionPlaces, openShared, shareWork, stopSharing, whileLeading,
+  closeShared, openCounters, openEmbeddingCache, openSessionPlaces, openShared, sharedProbe, shareWork, stopSharing, whileLeading,
 } from "./open-shared.ts";
 import { systemClock, type Clock } from "../platform/lib/clock.ts";
 import { startKeyProber, startRounds } from "./start-rounds.ts";
@@ -36,22 +36,21 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const shared = await openShared(settings, { clock, logger: tools.logger });
   const work = shareWork(shared, settings);
   // The catalog is built while the threads of the database start.
-  const [storage, catalog] = await Promise.all([buildStorage(settings, tools.logger), buildCatalog(settings, clock)]);
-  await openEpoch(shared, settings, { storage, clock, logger: tools.logger });
+  const [storage, catalog] = await Promise.all([openDatabase(settings, { ...tools, shared, clock }), buildCatalog(settings, clock)]);
   const account = await buildAccount(settings, { storage, clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools, ...account, tiers: new RateTiers(settings.plans), clock, database: storage.database.withTables(),
   });
   const insights = await buildInsights(settings, {
     ...tools, storage, database: storage.database.withTables(), clock, catalog: catalog.snapshot,
-    smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
+    isSharedUp: sharedProbe(shared, settings), smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });
   const inference = buildInference(settings, {
     ...tools, clock, catalog: catalog.snapshot, commits: storage.commits, ...account, insights, sessionPlaces: openSessionPlaces(shared),
   });
   const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), { ...work, clock, logger: tools.logger });
   const state = { draining: false };
-  const operations = buildOperations(settings, { storage, state, metrics: tools.metrics });
+  const operations = buildOperations(settings, { ...tools, storage, state, isSharedUp: sharedProbe(shared, settings) });
   const stored = buildStoredResponses(settings, { ...tools, ...work, storage, inference, directory: account.directory, insights });
   const hubParts = buildHub(settings, { ...stored, ...work, storage, account, clock, logger: tools.logger });
   const documents = openDocuments({

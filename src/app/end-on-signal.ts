@@ -4,20 +4,24 @@ import type { HttpServer } from "../http/http-server.ts";
 import { systemClock } from "../platform/lib/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
-/** How long requests that are under way may take to finish after SIGTERM. */
-const drainGraceMs = 30_000;
-
-/** How long clients are told to leave before idle connections are closed under them; busy ones hear it with their next answer. */
-const closingNoticeMs = 250;
-
 /** Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start` passes it on once more. */
 const sameSignalMs = 200;
 
 /** How long requests that were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
 
+/** How a gateway ends, and with what. */
+export interface EndOptions {
+  server: HttpServer;
+  logger: Logger;
+  /** Between saying that it ends and closing: load balancers learn of it, and clients with their next answer. */
+  drainDelayMs: number;
+  /** How long requests that are under way may take after that. */
+  drainGraceMs: number;
+}
+
 /** Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on the second without waiting. */
-export function endOnSignal(app: App, { server, logger }: { server: HttpServer; logger: Logger }): void {
+export function endOnSignal(app: App, options: EndOptions): void {
   const impatience = new AbortController();
   let firstMs: number | undefined;
   const onSignal = (): void => {
@@ -27,8 +31,8 @@ export function endOnSignal(app: App, { server, logger }: { server: HttpServer; 
       return;
     }
     firstMs = nowMs;
-    drain(app, { server, logger, impatience }).then(() => process.exit(0), (error: unknown) => {
-      logger.error({ err: error }, "the end was not in good order");
+    drain(app, { ...options, impatience }).then(() => process.exit(0), (error: unknown) => {
+      options.logger.error({ err: error }, "the end was not in good order");
       process.exit(1);
     });
   };
@@ -43,13 +47,13 @@ export function endOnSignal(app: App, { server, logger }: { server: HttpServer; 
  */
 async function drain(
   app: App,
-  { server, logger, impatience }: { server: HttpServer; logger: Logger; impatience: AbortController },
+  { server, logger, drainDelayMs, drainGraceMs, impatience }: EndOptions & { impatience: AbortController },
 ): Promise<void> {
   const { signal } = impatience;
   app.startDraining();
   server.announceClosing();
   logger.info({ pending_requests: server.pendingRequests }, "draining: every answer closes its connection");
-  await delay(closingNoticeMs, undefined, { signal }).catch(() => undefined);
+  await delay(drainDelayMs, undefined, { signal }).catch(() => undefined);
   const timer = setTimeout(() => impatience.abort(), drainGraceMs);
   const cut = once(signal, async () => {
     await server.stop(true);

@@ -63,6 +63,12 @@ export interface Shared {
 export const hasSeveralGateways = ({ sharedUrl, storageUrl }: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
+/** Whether the server answers that several gateways cannot work without; undefined where they need none. */
+export const sharedProbe = (
+  shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+): (() => boolean) | undefined =>
+  (shared !== undefined && hasSeveralGateways(settings) ? () => shared.state.runId !== undefined : undefined);
+
 /** What this gateway does alone of several on its database; nothing is said where there is only one. */
 export function shareWork(shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">): SharedWork {
   if (shared === undefined || !hasSeveralGateways(settings)) return { claims: undefined, isLeader: undefined };
@@ -77,10 +83,11 @@ export const whileLeading = ({ providerIds, ask }: SmokePort, { isLeader }: Shar
 
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
 export async function openShared(
-  { sharedUrl: url }: { sharedUrl?: string | undefined }, { logger, clock }: { logger: Logger; clock: Clock },
+  { sharedUrl: url, waitMs }: { sharedUrl?: string | undefined; waitMs?: number | undefined },
+  { logger, clock }: { logger: Logger; clock: Clock },
 ): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
-  const state = await SharedState.open({ url, logger });
+  const state = await SharedState.open({ url, logger, waitMs });
   const nodeId = randomBase62(12);
   const channel = await SharedChannel.open({ url, shared: state, nodeId, logger });
   const claims = new SharedClaims({

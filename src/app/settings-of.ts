@@ -52,6 +52,7 @@ export function appSettings(
     ...facts,
     storageUrl: storage.url,
     durability: storage.durability,
+    waitMs: storage.waitMs,
     sharedUrl: configuration.shared.url === "memory:" ? undefined : configuration.shared.url,
     encryptionKey,
     masterSecrets: masterSecretsOf(configuration, encryptionKey),

@@ -82,6 +82,8 @@ export async function openInsights(options: {
   version: string;
   ports: InsightPorts;
   probePostgres: (() => Promise<boolean>) | undefined;
+  /** Whether the server answers that gateways share; absent where they share none. */
+  isSharedUp?: (() => boolean) | undefined;
   onError(error: unknown, message: string): void;
   onExcess(excess: UnrecordedRequests): void;
 }): Promise<Insights> {

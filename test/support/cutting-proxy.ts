@@ -10,6 +10,8 @@ export class CuttingProxy {
   mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" = "pass";
   /** Chooses the connections that the two `lose` modes cut, by what the client sends. */
   cutWhen: (request: Buffer) => boolean = () => true;
+  /** Told of each connection that was refused. */
+  onRefused: () => void = () => undefined;
   readonly #target: { host: string; port: number };
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
@@ -40,7 +42,10 @@ export class CuttingProxy {
   }
 
   #accept(client: Socket): void {
-    if (this.mode === "refuse") return void client.destroy();
+    if (this.mode === "refuse") {
+      client.destroy();
+      return this.onRefused();
+    }
     const upstream = connect(this.#target);
     let loseAnswer = false;
     const cut = () => {

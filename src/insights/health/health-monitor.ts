@@ -19,6 +19,8 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
   routed(): HealthParts["routed"];
   /** Asks the database whether it answers; undefined where Postgres is not in use. */
   probePostgres: (() => Promise<boolean>) | undefined;
+  /** Whether the server answers that gateways share; absent where they share none. */
+  isSharedUp?: (() => boolean) | undefined;
   onError(error: unknown, message: string): void;
 }
 
@@ -37,8 +39,10 @@ export class HealthMonitor {
 
   /** The snapshot of this moment; asks neither database nor provider. */
   snapshot(): HealthSnapshot {
-    const { events, clock, routed, ...parts } = this.options;
-    return healthSnapshot({ ...parts, events: events.shown(), routed: routed(), postgresUp: this.postgresUp, nowMs: clock.nowMs() });
+    const { events, clock, routed, isSharedUp, ...parts } = this.options;
+    return healthSnapshot({
+      ...parts, events: events.shown(), routed: routed(), postgresUp: this.postgresUp, sharedUp: isSharedUp?.(), nowMs: clock.nowMs(),
+    });
   }
 
   /** What is known of every provider, for operators. */

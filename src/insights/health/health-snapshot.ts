@@ -22,6 +22,8 @@ export interface HealthParts {
   isPublic(providerId: string): boolean;
   /** Whether Postgres answered when it was asked last; undefined where it is not in use. */
   postgresUp: boolean | undefined;
+  /** Whether the server answers that gateways share (Valkey); undefined where they share none. */
+  sharedUp?: boolean | undefined;
   version: string;
   nowMs: number;
 }
@@ -52,12 +54,18 @@ const texts: Record<ComponentStatus, string> = {
   no_signal: "Too few requests in the last hour to tell.",
 };
 
+/** Without the server that gateways share, none of them knows what it may spend. */
+const withoutShared = (traffic: Traffic): Component<ApiData> => ({
+  ...apiComponent(traffic.ofService()), status: "down", description: texts.down,
+  note: "The server of shared state (Valkey) does not answer; inference is refused until it does.",
+});
+
 /** The snapshot of a moment. */
 export function healthSnapshot(parts: HealthParts): HealthSnapshot {
   const { traffic, states, smoke, jobs, nowMs } = parts;
   const statesOf = (providerId: string) => states.statesOf(providerId);
   const components: HealthSnapshot["components"] = {
-    api: apiComponent(traffic.ofService()),
+    api: parts.sharedUp === false ? withoutShared(traffic) : apiComponent(traffic.ofService()),
     providers: providersComponent(traffic.ofProviders(parts.isPublic), statesOf),
     smoke_tests: smoke.applies ? smokeComponent(smoke.current(), { lastRunMs: smoke.lastRun, nowMs }) : null,
     workflows: workflowComponent(jobs.reports()),

@@ -23,6 +23,9 @@ export interface Configuration<Provider> {
     readonly tls?: { readonly certPath: string; readonly keyPath: string };
     /** Memory that request bodies may take at once. */
     readonly bodyMemoryBytes: number;
+    /** How long a gateway that ends goes on as before but for its readiness, and then how long requests under way may take. */
+    readonly drainDelayMs: number;
+    readonly drainGraceMs: number;
   };
   /** Absolute path of what the gateway keeps on disk. */
   readonly dataDirectory: string;
@@ -32,6 +35,8 @@ export interface Configuration<Provider> {
     /** Whether the database is a file of this process. */
     readonly embedded: boolean;
     readonly durability: "power" | "process";
+    /** How long a start waits for the database and for the server of shared state. */
+    readonly waitMs: number;
   };
   /** `memory:`, or the URL of a Valkey or Redis server. */
   readonly shared: { readonly url: string };

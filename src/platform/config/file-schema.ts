@@ -25,6 +25,8 @@ const serverSchema = z.strictObject({
   trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
   tls: z.strictObject({ cert: name, key: name }),
   body_memory_mb: integer(32, 1_000_000),
+  drain_delay_ms: integer(0, 600_000),
+  drain_grace_ms: integer(0, 3_600_000),
 }).partial();
 
 const retentionSchema = z.strictObject({
@@ -99,7 +101,7 @@ const catalogSchema = z.strictObject({
 /** The schema of switchyard.yaml; providers are checked by the schema of those who use them, and named files start at a directory. */
 export const createFileSchema = <Provider extends z.ZodType>(provider: Provider, directory: string) => z.strictObject({
   server: serverSchema,
-  storage: z.strictObject({ url: storageUrlSchema, durability: z.enum(["power", "process"]) }).partial(),
+  storage: z.strictObject({ url: storageUrlSchema, durability: z.enum(["power", "process"]), wait_s: integer(0, 86_400) }).partial(),
   shared: z.strictObject({ url: sharedUrlSchema }).partial(),
   archive: z.strictObject({ url: archiveUrlSchema }).partial(),
   retention: retentionSchema,

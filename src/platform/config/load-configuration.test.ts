@@ -43,9 +43,10 @@ describe("what stands where nothing is said", () => {
     expect(configuration).toEqual({
       server: {
         host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false, bodyMemoryBytes: 256 * 1024 ** 2,
+        drainDelayMs: 250, drainGraceMs: 30_000,
       },
       dataDirectory: "/srv/gateway/data",
-      storage: { url: "sqlite:/srv/gateway/data/switchyard.db", embedded: true, durability: "power" },
+      storage: { url: "sqlite:/srv/gateway/data/switchyard.db", embedded: true, durability: "power", waitMs: 30_000 },
       shared: { url: "memory:" },
       archive: { url: "none" },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
@@ -104,8 +105,9 @@ storage: { url: sqlite:other.db, durability: process }
     expect(server).toEqual({
       host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"],
       tls: { certPath: "/srv/gateway/tls/cert.pem", keyPath: "/etc/key.pem" }, bodyMemoryBytes: 64 * 1024 ** 2,
+      drainDelayMs: 250, drainGraceMs: 30_000,
     });
-    expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process" });
+    expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process", waitMs: 30_000 });
   });
 
   test("the environment wins over the file", async () => {

@@ -5,3 +5,8 @@ export class SharedStateAwayError extends Error {
     this.name = "SharedStateAwayError";
   }
 }
+
+/** The server of shared state answers, and is set up in a way that would lose what is kept there. */
+export class SharedStateUnfitError extends Error {
+  override name = "SharedStateUnfitError";
+}

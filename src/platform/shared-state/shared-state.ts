@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { newRedisClient, redisFailure } from "./redis-client.ts";
-import { SharedStateAwayError } from "./shared-state-error.ts";
+import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 
 /** A script that runs on the server as one step. */
 export interface SharedScript {
@@ -21,7 +21,7 @@ type Script = (keyCount: number, ...values: (string | number)[]) => Promise<unkn
 export const sharedPrefix = "switchyard:";
 
 /** How long the server may take to be there when the gateway starts. */
-const openTimeoutMs = 10_000;
+const waitMsDefault = 10_000;
 
 /**
  * What the gateways of one database share, on a Valkey or Redis server. While it is away every call rejects
@@ -42,16 +42,22 @@ export class SharedState {
     client.on("ready", () => void this.learnRun());
   }
 
-  /** Connects; throws `SharedStateAwayError` when the server is not there in time. */
-  static async open({ url, logger }: { url: string; logger: SharedStateLogger }): Promise<SharedState> {
+  /**
+   * Connects; throws `SharedStateAwayError` when the server is not there in time, and `SharedStateUnfitError` where it may forget what
+   * it was told.
+   */
+  static async open(
+    { url, logger, waitMs = waitMsDefault }: { url: string; logger: SharedStateLogger; waitMs?: number | undefined },
+  ): Promise<SharedState> {
     const shared = new SharedState(await newRedisClient(url), logger);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
     const away = new SharedStateAwayError(`no Valkey or Redis answers at ${new URL(url).host}`);
-    const timer = setTimeout(() => opened.reject(away), openTimeoutMs);
+    const timer = setTimeout(() => opened.reject(away), Math.max(waitMs, 1_000));
     shared.client.connect().catch(() => undefined);
     try {
       await opened.promise;
+      await shared.requireNoEviction(new URL(url).host);
       return shared;
     } catch (error) {
       shared.close();
@@ -136,6 +142,16 @@ export class SharedState {
     if (this.currentRun === undefined) return;
     this.currentRun = undefined;
     this.logger.warn({}, "the server of shared state is away");
+  }
+
+  /** Holds and windows that are evicted would be taken a second time. */
+  private async requireNoEviction(host: string): Promise<void> {
+    const policy = /^maxmemory_policy:(\S+)/m.exec(await this.ask(() => this.client.info("memory")))?.[1];
+    if (policy === undefined || policy === "noeviction") return;
+    throw new SharedStateUnfitError(
+      `the Valkey or Redis at ${host} evicts keys (maxmemory-policy ${policy}), and holds and rate windows are among them: `
+        + "set maxmemory-policy to noeviction",
+    );
   }
 
   private async learnRun(): Promise<void> {

@@ -14,6 +14,7 @@ export async function openStorage<Schema>(options: StorageOptions): Promise<Stor
     lockTimeoutMs: embedded ? 2_000 : 10_000,
     commitTimeoutMs: 5_000,
     severalGateways: false,
+    waitMs: 0,
     mayMigrate: true,
     clock: systemClock,
     logger: silentLogger,

@@ -44,6 +44,8 @@ export interface StorageOptions {
   severalGateways?: boolean;
   /** How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10 s). */
   lockTimeoutMs?: number;
+  /** How long to wait for a server that cannot be reached yet, or is starting itself; absent means not at all. */
+  waitMs?: number;
   /** How long a commit may wait for the database before it is refused (5 s). */
   commitTimeoutMs?: number;
   clock?: Clock;

@@ -40,6 +40,8 @@ export interface Gauges {
   commitQueuePending: () => number;
   commitsRejected: () => number;
   uncollectedWaiting: () => number;
+  /** Undefined where there is no server of shared state. */
+  sharedState?: (() => number) | undefined;
 }
 
 /** Names and help texts; an operator's dashboards hang on them. */
@@ -77,5 +79,6 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
       read: () => gauges.commitsRejected(),
     },
     gauge("uncollected_charges_waiting", "Refused charges that wait for the database to be booked.", () => gauges.uncollectedWaiting()),
+    gauge("shared_state_up", "Whether the server of shared state answers; 1 where there is none.", () => gauges.sharedState?.() ?? 1),
   ];
 }

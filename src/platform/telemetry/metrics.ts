@@ -80,6 +80,8 @@ export interface Metrics {
   watchCommitsRejected(read: () => number): void;
   /** Tells where the number of refused charges that wait for the database is to be read at a scrape. */
   watchUncollectedWaiting(read: () => number): void;
+  /** Tells where it is to be read at a scrape whether the server of shared state answers, as 1 or 0; absent, there is none. */
+  watchSharedState(read: () => number): void;
   /** The exposition in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -112,6 +114,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     commitQueuePending: () => 0,
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
+    sharedState: undefined,
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
@@ -141,6 +144,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchCommitQueuePending: (read) => void (gauges.commitQueuePending = read),
     watchCommitsRejected: (read) => void (gauges.commitsRejected = read),
     watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
+    watchSharedState: (read) => void (gauges.sharedState = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
     contentType: "text/plain; version=0.0.4; charset=utf-8",
   };

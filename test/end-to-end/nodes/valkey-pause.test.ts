@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
+import { at } from "../api/at.ts";
 import { getJson, postChat } from "../process/support/ask.ts";
 import { openHolds, untilIdle } from "../process/support/expect-nothing-held.ts";
 import { chargeIn } from "../process/support/seen-charge.ts";
@@ -52,6 +53,13 @@ describe.skipIf(!hasRedis).each([1, 2])(`a Valkey that stands still under %i gat
     const refused = await postChat(gateways[0]!);
     expect([refused.status, refused.headers.get("retry-after") !== null]).toEqual([503, true]);
     await refused.text();
+    for (const { url } of gateways) {
+      const readiness = await fetch(`${url}/readyz`);
+      expect([readiness.status, await readiness.json()]).toEqual([503, { status: "unready", unready: ["shared_state"] }]);
+      expect(await (await fetch(`${url}/metrics`)).text()).toContain("\nswitchyard_shared_state_up 0\n");
+      const health = await (await fetch(`${url}/api/v1/health`)).json();
+      expect([at(health, "status"), at(health, "components.api.status")]).toEqual(["down", "down"]);
+    }
 
     redis.resume();
     upstream.script((request) => chatAnswer(request, { usage }));

@@ -117,6 +117,7 @@ describe("a start is refused in plain words for", () => {
       dataDirectory: join(fileAsDirectory, "data"), says: [/data\/encryption\.key: .*not a directory/],
     },
     "a Postgres that nobody runs": {
+      yaml: "storage: { wait_s: 0 }\n",
       environment: {
         DATABASE_URL: `postgres://nobody:secret-of-nobody@127.0.0.1:${freePort()}/none`,
         SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"),

@@ -226,6 +226,32 @@ describe("SIGTERM", () => {
     expect(charges[0]?.costNano).toBeGreaterThan(0n);
   });
 
+  test("serves as before for `server.drain_delay_ms`, unready, and then gives requests `server.drain_grace_ms`", async () => {
+    await gateway.kill9();
+    const serverYaml = "server: { drain_delay_ms: 600000, drain_grace_ms: 1 }\n";
+    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, serverYaml), environment: bootstrapVariables });
+    gateway.child.kill("SIGTERM");
+    await gateway.stderrHas("every answer closes its connection");
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503);
+    upstream.enqueue(json(chatCompletion()));
+    expect((await postChat(gateway)).status).toBe(200);
+    await gateway.kill9();
+
+    gateway = await startProcess({
+      yaml: acmeYaml(upstream.baseUrl, serverYaml.replace("600000", "0")), environment: bootstrapVariables,
+      dataDirectory: gateway.dataDirectory,
+    });
+    const { script } = gatedStream();
+    upstream.enqueue([...script.slice(0, 3), stall()]);
+    const stream = await postChat(gateway, { stream: true });
+    const reader = stream.body?.getReader();
+    await reader?.read();
+    // One signal is enough: what does not end is cut after the grace, and charged.
+    expect(await gateway.terminate()).toBe(0);
+    expect(await standingCharges()).toHaveLength(2);
+    await reader?.cancel().catch(() => undefined);
+  });
+
   test("ends an idle gateway at once, and so does SIGINT", async () => {
     expect(await gateway.terminate()).toBe(0);
     const other = await startProcess({ dataDirectory: gateway.dataDirectory });

@@ -8,12 +8,14 @@ import { succeedsWithin } from "../../lib/within-time.ts";
 import {
   countMembers, endSession, lockHolder, lockMembership, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock,
 } from "./gateway-lock.ts";
-import { failureKindOf, SessionLostError } from "./postgres-error.ts";
+import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";
 
 export interface CommitSessionOptions {
   url: string;
   lockTimeoutMs: number;
+  /** How long to wait for a server that cannot be reached yet. */
+  waitMs: number;
   /** How long a statement may run; the server cancels it then. */
   statementTimeoutMs: number;
   /** Whether other gateways may commit to the database, too. */
@@ -27,6 +29,8 @@ const reconnectLockTimeoutMs = 1_000;
 const minBackoffMs = 50;
 const maxBackoffMs = 1_000;
 const goodbyeMs = 1_000;
+const firstPauseMs = 250;
+const maxPauseMs = 5_000;
 
 /** A server that forgets to fsync would forget what clients were shown; stronger settings are left alone. */
 const durableCommits = `select set_config('synchronous_commit', 'on', false)
@@ -55,7 +59,7 @@ export class CommitSession {
   static async open(options: CommitSessionOptions): Promise<CommitSession> {
     const session = new CommitSession(options);
     try {
-      await session.#connect(options.lockTimeoutMs);
+      await session.#connectPatiently();
       return session;
     } catch (error) {
       if (error instanceof StorageInUseError) throw error;
@@ -131,6 +135,22 @@ export class CommitSession {
         this.#options.logger.warn({ err: error }, "the database cannot be reached for commits");
       }
       await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** A server that is not there yet, or not ready, is asked again, with longer and longer pauses. */
+  async #connectPatiently(): Promise<void> {
+    const { clock, waitMs, lockTimeoutMs, logger } = this.#options;
+    const deadlineMs = clock.monotonicMs() + waitMs;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
+      try {
+        return await this.#connect(lockTimeoutMs);
+      } catch (error) {
+        const leftMs = deadlineMs - clock.monotonicMs();
+        if (!isAway(error) || leftMs <= 0) throw error;
+        logger.warn({ reason: reasonOf(error), seconds_left: Math.ceil(leftMs / 1_000) }, "waiting for the database");
+        await delay(Math.min(pauseMs, leftMs));
+      }
     }
   }
 

@@ -22,6 +22,7 @@ export async function openPostgres<Schema>(options: OpenedStorageOptions): Promi
   const session = await CommitSession.open({
     url: options.url,
     lockTimeoutMs: options.lockTimeoutMs,
+    waitMs: options.waitMs,
     severalGateways: options.severalGateways,
     statementTimeoutMs: options.commitTimeoutMs,
     clock: options.clock,
