@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DocumentationSite } from "../documentation/site.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
-import { docsHtml } from "../endpoints/ops/documentation.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { EndpointPaths } from "../http/endpoint-paths.ts";
 import { openApiDocument } from "../http/open-api.ts";
@@ -49,16 +51,26 @@ export function buildMcp({ version }: AppSettings, { logger, buildMcpServer }: P
 /** Documents of the table, made when they are first asked for. */
 export function buildDocuments(
   settings: AppSettings, catalog: () => CatalogSnapshot,
-): Pick<Dependencies, "openApiText" | "docsHtml" | "endpointPaths" | "exampleModel"> {
+): Pick<Dependencies, "openApiText" | "documentation" | "endpointPaths" | "exampleModel"> {
   const table = endpoints as readonly Endpoint<never>[];
   let openApi: string | undefined;
-  let html: string | undefined;
+  let site: Promise<DocumentationSite> | undefined;
   return {
     endpointPaths: new EndpointPaths(table),
     openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
     exampleModel: () => exampleModel(catalog()),
-    docsHtml: () => (html ??= docsHtml(table, { publicUrl: settings.publicUrl(), exampleModel: exampleModel(catalog()) })),
+    documentation: () => (site ??= buildDocumentation({ version: settings.version, publicUrl: settings.publicUrl() })),
   };
+}
+
+/** The documentation site; what it is made with is loaded when it is first asked for. */
+export async function buildDocumentation({ version, publicUrl }: { version: string; publicUrl: string }): Promise<DocumentationSite> {
+  const { DocumentationSite: Site } = await import("../documentation/site.ts");
+  const root = join(import.meta.dirname, "..", "..");
+  return new Site(join(root, "docs"), {
+    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], { version, publicUrl }), tools, publicUrl,
+    exampleYaml: readFileSync(join(root, "switchyard.example.yaml"), "utf8"),
+  });
 }
 
 /** A model for examples: one that costs nothing if there is any, else any that can be served. */

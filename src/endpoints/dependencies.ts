@@ -69,6 +69,12 @@ export interface Operations {
   version: string;
 }
 
+/** The documentation site. */
+export interface Documentation {
+  /** The file at a path below `/docs`; undefined where there is none. */
+  file(path: string): { type: string; text: string } | undefined;
+}
+
 /** Everything that endpoints are given. */
 export interface Dependencies {
   inference: InferenceDependencies;
@@ -127,7 +133,8 @@ export interface Dependencies {
   publicUrl(): string;
   /** Text of the OpenAPI document of the table. */
   openApiText(): string;
-  docsHtml(): string;
+  /** The documentation, opened when it is first asked for. */
+  documentation(): Promise<Documentation>;
   /** Id of a model for examples, which costs nothing where there is such a one. */
   exampleModel(): string;
 }

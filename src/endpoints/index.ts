@@ -99,7 +99,7 @@ import { generationById, generationByQuery } from "./insights/generation.ts";
 import { health } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
 import { spendReport } from "./insights/spend-report.ts";
-import { docs, openApi } from "./ops/documentation.ts";
+import { docs, docsFile, docsPage, llmsText, openApi } from "./ops/documentation.ts";
 import { signInFailedPage } from "./pages/error-page.ts";
 import { joinPage, submitAcceptance, submitJoin } from "./pages/join.ts";
 import { claimPage, signUpPage, submitClaim, submitSignUp } from "./pages/new-account.ts";
@@ -174,5 +174,5 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
   usageAnalytics, activityAnalytics, generationAnalytics, generationHistogram, errorAnalytics, latencyAnalytics,
   // Operations
-  openApi, docs, healthz, readyz, metrics,
+  openApi, docs, docsFile, docsPage, llmsText, healthz, readyz, metrics,
 ];

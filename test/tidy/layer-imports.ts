@@ -9,7 +9,8 @@ import { lineOf } from "./syntax-nodes.ts";
 const arrows: Readonly<Record<string, readonly string[]>> = {
   main: ["app", "cli", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
   cli: ["app", "http", "inference/catalog", "account", "platform/*"],
-  app: ["endpoints", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
+  documentation: ["http", "mcp", "pages", "account", "inference/sandbox", "inference/catalog", "platform/*"],
+  app: ["endpoints", "documentation", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   endpoints: ["http", "pages", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
   consent: ["account", "platform/*"],
   mcp: ["http", "inference/catalog", "account", "platform/*"],

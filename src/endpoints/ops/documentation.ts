@@ -1,56 +1,83 @@
 import { z } from "zod";
-import { defineEndpoint, pathsOf, type Endpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { docsPage, type DocumentedEndpoint } from "../../pages/docs-page.ts";
-import { pageHeaders, pageHtml } from "../../pages/page.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+
+const shared = { method: "GET", access: { open: true }, tag: "Operations", encodeError: encodeContractError } as const;
 
 /** The OpenAPI 3.1 document of this API, made from the endpoint table. */
 export const openApi = defineEndpoint<Dependencies>({
-  method: "GET",
+  ...shared,
   path: "/openapi.json",
   base: "api",
-  access: { open: true },
   counting: "at-door",
-  tag: "Operations",
   summary: "Describe this API as OpenAPI 3.1.",
   response: z.looseObject({ openapi: z.string() }),
-  encodeError: encodeContractError,
   handle: (context, { openApiText }) =>
     new Response(openApiText(), { headers: { "content-type": "application/json", ...context.headers } }),
 });
 
-function credentialText({ access }: Endpoint<never>): string {
-  const families = [
-    ...(access.llmKey ? ["LLM key"] : []),
-    ...(access.managementScope === undefined ? [] : [`management key with ${access.managementScope}`]),
-    ...(access.anyScope ? ["management key", "connected app"] : []),
-    ...(access.session ? ["session"] : []),
-    ...(access.anonymous ? ["none, or an LLM key"] : []),
-    ...(access.open ? ["none"] : []),
-  ];
-  return families.join(" or ");
+/** No inline script or style, and nothing of another origin. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+async function siteResponse(
+  context: RequestContext<unknown>,
+  { documentation }: Pick<Dependencies, "documentation">,
+  path: string,
+): Promise<Response> {
+  const file = (await documentation()).file(path);
+  if (file === undefined) throw new GatewayError("not_found", "The documentation has no such page. The list is at /docs.");
+  return new Response(file.text, {
+    headers: {
+      ...context.headers,
+      "content-type": file.type,
+      "content-security-policy": policy,
+      "cache-control": "no-cache",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+    },
+  });
 }
 
-const documented = (endpoint: Endpoint<never>): DocumentedEndpoint => ({
-  method: endpoint.method, path: pathsOf(endpoint)[0] ?? "", summary: endpoint.summary, description: endpoint.description,
-  credential: credentialText(endpoint),
+const site = {
+  ...shared,
+  base: "root",
+  counting: "at-door",
+  otherResponseTypes: ["text/html", "text/markdown", "text/plain"],
+} as const;
+
+/** The first page of the documentation. */
+export const docs = defineEndpoint<Dependencies>({
+  ...site,
+  path: "/docs",
+  summary: "Show the documentation.",
+  handle: (context, deps) => siteResponse(context, deps, ""),
 });
 
-/** The documentation for people, made from a table of endpoints. */
-export const docsHtml = (table: readonly Endpoint<never>[], example: { publicUrl: string; exampleModel: string }): string =>
-  pageHtml(docsPage(table.map(documented), example));
+/** A file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. */
+export const docsFile = defineEndpoint<Dependencies>({
+  ...site,
+  path: "/docs/:file",
+  summary: "Show llms.txt, llms-full.txt or the search index of the documentation.",
+  handle: (context, deps) => siteResponse(context, deps, context.param("file")),
+});
 
-/** The documentation for people, made from the same table. */
-export const docs = defineEndpoint<Dependencies>({
-  method: "GET",
-  path: "/docs",
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Operations",
-  summary: "Show the documentation of this API.",
-  otherResponseTypes: ["text/html"],
-  encodeError: encodeContractError,
-  handle: (context, deps) => new Response(deps.docsHtml(), { headers: { ...context.headers, ...pageHeaders() } }),
+/** A page of the documentation, with `.md` as Markdown. */
+export const docsPage = defineEndpoint<Dependencies>({
+  ...site,
+  path: "/docs/:section/:page",
+  summary: "Show a page of the documentation; with .md its Markdown.",
+  handle: (context, deps) => siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
+});
+
+/** Where agents look for the documentation (llmstxt.org). */
+export const llmsText = defineEndpoint<Dependencies>({
+  ...site,
+  path: "/llms.txt",
+  summary: "List the documentation for agents.",
+  handle: (context, deps) => siteResponse(context, deps, "llms.txt"),
 });

@@ -1,5 +1,5 @@
 import type { MetricDefinition } from "./exposition.ts";
-import { CounterCell, Family, HistogramCell, type GaugeCell } from "./series.ts";
+import { CounterCell, Family, GaugeCell, HistogramCell } from "./series.ts";
 
 const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const overheadBounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
@@ -81,4 +81,17 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     gauge("uncollected_charges_waiting", "Refused charges that wait for the database to be booked.", () => gauges.uncollectedWaiting()),
     gauge("shared_state_up", "Whether the server of shared state answers; 1 where there is none.", () => gauges.sharedState?.() ?? 1),
   ];
+}
+
+/** Every metric of the gateway with its labels, as the documentation lists them. */
+export function metricTable(): { name: string; kind: string; help: string; labels: readonly string[] }[] {
+  const nothing = { requestsInFlight: new GaugeCell(), openStreams: new GaugeCell() };
+  const read = (): number => 0;
+  const gauges: Gauges = {
+    ...nothing, clientConnections: read, bodyBytes: read, holdsOpen: read, commitQueuePending: read, commitsRejected: read,
+    uncollectedWaiting: read,
+  };
+  return definitionsOf(newFamilies(), gauges).map((definition) => ({
+    name: definition.name, kind: definition.kind, help: definition.help, labels: "family" in definition ? definition.family.labelNames : [],
+  }));
 }

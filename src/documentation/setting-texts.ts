@@ -1,0 +1,126 @@
+import { isMap, isPair, isScalar, isSeq, parseDocument, type Node, type Pair } from "yaml";
+import { z } from "zod";
+import { configuredProviderSchema } from "../inference/catalog/configured-provider.ts";
+import { createFileSchema } from "../platform/config/file-schema.ts";
+
+/** A key of switchyard.yaml. */
+export interface Setting {
+  /** Such as `retention.log_budget_gb` or `providers[].base_url`. */
+  path: string;
+  type: string;
+  text: string;
+  /** The value that the example file shows. */
+  example: string;
+}
+
+type Json = Record<string, unknown>;
+
+const object = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+function typeOf(schema: Json): string {
+  if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
+  if (Array.isArray(schema["enum"])) return schema["enum"].map((value) => `\`${String(value)}\``).join(", ");
+  const choices = list(schema["anyOf"] ?? schema["oneOf"]);
+  if (choices.length > 0) return [...new Set(choices.map((choice) => typeOf(object(choice))))].join(" or ");
+  if (schema["type"] === "array") return `list of ${typeOf(object(schema["items"]))}`;
+  const range = [schema["minimum"], schema["maximum"]].filter((bound) => bound !== undefined).join(" to ");
+  return `${String(schema["type"] ?? "value")}${range === "" ? "" : ` (${range})`}`;
+}
+
+function walk(schema: Json, path: string, found: Map<string, string>): void {
+  for (const choice of list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"])) walk(object(choice), path, found);
+  if (schema["items"] !== undefined) walk(object(schema["items"]), `${path}[]`, found);
+  for (const [name, inner] of Object.entries(object(schema["properties"]))) {
+    const below = path === "" ? name : `${path}.${name}`;
+    if (!found.has(below)) found.set(below, typeOf(object(inner)));
+    walk(object(inner), below, found);
+  }
+  const others = object(schema["additionalProperties"]);
+  if (Object.keys(others).length === 0) return;
+  const below = `${path}.<id>`;
+  found.set(below, typeOf(others));
+  walk(others, below, found);
+}
+
+/** Comments and values of the example file, by the path of their key. */
+function exampleTexts(yaml: string): Map<string, { text: string; example: string }> {
+  const found = new Map<string, { text: string; example: string }>();
+  const tidy = (text: string | null | undefined): string =>
+    (text ?? "")
+      .split("\n")
+      .map((line) => line.trim())
+      .join(" ")
+      .trim();
+  const visit = (node: Node | null | undefined, path: string, leading: string): void => {
+    if (isSeq(node)) node.items.forEach((item) => visit(item as Node, `${path}[]`, tidy(node.commentBefore)));
+    if (!isMap(node)) return;
+    for (const [index, pair] of (node.items as Pair<Node, Node>[]).entries()) {
+      if (!isPair(pair) || !isScalar(pair.key)) continue;
+      const below = path === "" ? String(pair.key.value) : `${path}.${String(pair.key.value)}`;
+      const before = tidy(pair.key.commentBefore) || (index === 0 ? tidy(node.commentBefore) || leading : "");
+      const text = [before, tidy(pair.value?.comment)].filter(Boolean).join(" ");
+      const example = isScalar(pair.value) ? String(pair.value.value) : "";
+      if (!found.has(below)) found.set(below, { text, example });
+      visit(pair.value, below, "");
+    }
+  };
+  visit(parseDocument(yaml).contents as Node, "", "");
+  return found;
+}
+
+/** Every key of switchyard.yaml from its schema, with what the example file says of it. */
+export function settings(exampleYaml: string): Setting[] {
+  const schema = z.toJSONSchema(createFileSchema(configuredProviderSchema, "."), {
+    io: "output",
+    unrepresentable: "any",
+    reused: "inline",
+  });
+  const types = new Map<string, string>();
+  walk(object(schema), "", types);
+  const texts = exampleTexts(exampleYaml);
+  const underId = (path: string): { text: string; example: string } | undefined => {
+    const pattern = new RegExp(`^${path.replaceAll(/[[\].]/g, "\\$&").replaceAll("<id>", "[^.]+(?:/[^.]+)?")}$`);
+    return [...texts].find(([name]) => pattern.test(name))?.[1];
+  };
+  return [...types].map(([path, type]) => ({ path, type, ...(texts.get(path) ?? underId(path) ?? { text: "", example: "" }) }));
+}
+
+/** Environment variables of the gateway: name, default, meaning. */
+export const variables: readonly (readonly [name: string, standard: string, text: string])[] = [
+  ["PORT", "8787", "Where to listen; 0 picks a free port."],
+  ["HOST", "127.0.0.1", "The address to listen at; 0.0.0.0 means every one of the machine."],
+  ["SWITCHYARD_CONFIG", "./switchyard.yaml if there", "The configuration file."],
+  [
+    "SWITCHYARD_DATA_DIR",
+    "./data",
+    "Database and encryption key; everything in it is made private to the gateway's user at the start.",
+  ],
+  ["SWITCHYARD_PUBLIC_URL", "where it listens", "Where clients reach the service: links, OAuth metadata, cookies."],
+  ["SWITCHYARD_METRICS_PORT", "the API's own", "A separate port for `/metrics`."],
+  ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
+  ["REDIS_URL", "memory", "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres."],
+  ["CLICKHOUSE_URL", "none", "Refused by this release."],
+  [
+    "SWITCHYARD_ENCRYPTION_KEY",
+    "made on the first start",
+    "32 bytes in base64 (`openssl rand -base64 32`); required with Postgres.",
+  ],
+  ["SWITCHYARD_SECRETS_KEY", "the encryption key", "32 bytes in base64 that protect callers' own provider keys."],
+  ["SWITCHYARD_SECRETS_KEY_PREVIOUS", "", "The one before, for the one start that wraps everything again."],
+  ["STRIPE_SECRET_KEY", "card payments are off", "`sk_...`, or a restricted `rk_...`, of your Stripe account."],
+  ["STRIPE_WEBHOOK_SECRET", "", "`whsec_...` of the webhook endpoint."],
+  ["STRIPE_API_BASE", "Stripe's own", "Another address of Stripe's API, for tests."],
+  ["SMTP_URL", "no mail is sent", "`smtp://` or `smtps://` with host and credentials."],
+  ["SMTP_FROM", "", "The sender of mail."],
+  ["LOG_LEVEL", "info", "`debug`, `info`, `warn`, `error` or `silent`; JSON lines on stderr."],
+  ["HTTPS_PROXY", "", "The proxy of requests to `https:` providers."],
+  ["HTTP_PROXY", "", "The proxy of requests to `http:` providers."],
+  ["NO_PROXY", "", "Hosts, domains, addresses and ranges that are asked directly."],
+  ["SWITCHYARD_BOOTSTRAP_LLM_KEY", "", "A full `sk-svc-v1-...` secret; without it the first start makes one."],
+  ["SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", "", "A full `ak_...` secret with all scopes."],
+  ["SWITCHYARD_BOOTSTRAP_CREDITS", "", "USD, put on the first workspace's balance once."],
+  ["SWITCHYARD_BOOTSTRAP_PLAN", "enterprise", "`free`, `payg`, `go`, `pro`, `pro_plus`, `max` or `enterprise`."],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", "off", "Traces over OTLP/HTTP; the usual `OTEL_*` variables apply."],
+  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces alone."],
+];

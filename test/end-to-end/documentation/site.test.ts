@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { writtenSections } from "../../../src/documentation/contents.ts";
+import { settings, variables } from "../../../src/documentation/setting-texts.ts";
+import { headerTexts } from "../../../src/documentation/header-texts.ts";
+import { buildDocumentation } from "../../../src/app/build-operations.ts";
+import { endpoints } from "../../../src/endpoints/index.ts";
+import { describedEndpoints } from "../../../src/http/open-api.ts";
+import { errorCatalog } from "../../../src/platform/lib/errors.ts";
+import { metricTable } from "../../../src/platform/telemetry/metric-families.ts";
+import { axeFindings, hasChromium, missingChromium, sidewaysPixels, startChromium } from "../../support/chromium.ts";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+
+const root = join(import.meta.dir, "..", "..", "..");
+const site = await buildDocumentation({ version: "0.0.0-test", publicUrl: "http://127.0.0.1:8787" });
+const sourceText = [...new Bun.Glob("src/**/*.ts").scanSync(root)]
+  .filter((name) => !name.includes(".test.") && !name.includes("/documentation/"))
+  .map((name) => readFileSync(join(root, name), "utf8"))
+  .join("\n");
+
+describe("the documentation", () => {
+  test("has a file for every written page, and a page for every file", () => {
+    const files = writtenSections.flatMap(({ slug }) =>
+      readdirSync(join(root, "docs", slug)).map((name) => `${slug}/${name.replace(".md", "")}`),
+    );
+    expect(files.toSorted()).toEqual(
+      writtenSections.flatMap(({ slug, pages }) => pages.map((page) => `${slug}/${page.slug}`)).toSorted(),
+    );
+  });
+
+  test("has no link that leads nowhere, and no anchor that is dead", () => {
+    const anchors = new Map(
+      site.pages.map(({ path }) => [`/docs/${path}`, new Set(site.render(path)?.headings.map(({ id }) => id))]),
+    );
+    const dead = site.pages.flatMap(({ path }) => {
+      const links = [...(site.render(path)?.html ?? "").matchAll(/href="([^"]+)"/g)].map(([, href = ""]) => href);
+      return links
+        .filter((href) => !/^(?:https?:|mailto:)/.test(href))
+        .filter((href) => {
+          const [page = "", anchor] = href.split("#");
+          const target = page === "" ? `/docs/${path}` : page;
+          if (target === "/api/v1/openapi.json" || target === "/llms.txt") return false;
+          const known = anchors.get(target);
+          return known === undefined || (anchor !== undefined && !known.has(anchor));
+        })
+        .map((href) => `${path}: ${href}`);
+    });
+    expect(dead).toEqual([]);
+  });
+
+  test("describes every error code, metric, header, setting, variable and operation at an anchor", () => {
+    const has = (page: string, ids: readonly string[]): string[] => {
+      const known = new Set(site.render(`reference/${page}`)?.headings.map(({ id }) => id));
+      return ids.filter((id) => !known.has(id));
+    };
+    expect(has("errors", Object.keys(errorCatalog))).toEqual([]);
+    expect(
+      has(
+        "metrics",
+        metricTable().map(({ name }) => name),
+      ),
+    ).toEqual([]);
+    const ownHeaders = [...sourceText.matchAll(/[bB]randHeader\("([A-Za-z-]+)"\)/g)].map(
+      ([, name = ""]) => `x-service-${name.toLowerCase()}`,
+    );
+    expect(ownHeaders.length).toBeGreaterThan(20);
+    expect(has("headers", [...ownHeaders, ...headerTexts.map(({ name }) => name.toLowerCase())])).toEqual([]);
+    const configuration = site.markdown("reference/configuration") ?? "";
+    const paths = settings(readFileSync(join(root, "switchyard.example.yaml"), "utf8")).map(({ path }) => path);
+    expect(paths.length).toBeGreaterThan(100);
+    expect(paths.filter((path) => !configuration.includes(`\`${path}\``))).toEqual([]);
+    const read = readFileSync(join(root, "src/platform/config/environment-settings.ts"), "utf8");
+    const names = [...read.matchAll(/read\.\w+\("([A-Z][A-Z_]+)"/g)].map(([, name = ""]) => name);
+    expect(names.filter((name) => !variables.some(([known]) => known === name))).toEqual([]);
+    const reference = site.pages
+      .filter(({ path }) => path.startsWith("reference/api-"))
+      .map(({ path }) => site.markdown(path))
+      .join("\n");
+    const missing = describedEndpoints(endpoints)
+      .filter(({ tag }) => tag !== "Pages")
+      .filter(({ method, path }) => !reference.includes(`\n## ${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\n`));
+    expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  });
+
+  test("has Markdown of every page, an index for agents, and an entry of the search for each part", () => {
+    const index = site.file("llms.txt")?.text ?? "";
+    for (const { path, title } of site.pages) {
+      expect(index).toContain(`- [${title}](/docs/${path}.md)`);
+      expect(site.file(`${path}.md`)?.text).toStartWith("# ");
+    }
+    const entries = JSON.parse(site.file("search.json")?.text ?? "[]") as { id: string }[];
+    expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
+    expect(entries).toContainEqual(expect.objectContaining({ id: "/docs/reference/errors#insufficient_balance" }));
+  });
+});
+
+describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`, () => {
+  let gateway: TestGateway;
+  let browser: Browser;
+  beforeAll(async () => {
+    [gateway, browser] = await Promise.all([startGateway(), startChromium()]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await gateway.stop();
+  });
+
+  test("passes axe in both themes and fits 390 pixels, without a request elsewhere", async () => {
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    const elsewhere: string[] = [];
+    const complaints: string[] = [];
+    page.on(
+      "request",
+      (request) => request.url().startsWith(gateway.origin) || request.url().startsWith("data:") || elsewhere.push(request.url()),
+    );
+    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+    for (const path of [
+      "",
+      "/guides/routing",
+      "/operate/security",
+      "/reference/errors",
+      "/reference/configuration",
+      "/reference/api-presets",
+    ]) {
+      await page.goto(`${gateway.origin}/docs${path}`);
+      expect([path, await sidewaysPixels(page)]).toEqual([path, 0]);
+      for (const theme of ["light", "dark"]) {
+        await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
+        expect([path, theme, await axeFindings(page)]).toEqual([path, theme, []]);
+      }
+    }
+    expect([elsewhere, complaints]).toEqual([[], []]);
+    await page.close();
+  }, 60_000);
+
+  test("finds every error code, header, setting and metric by its name", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${gateway.origin}/docs`);
+    await page.fill("#search", "insufficient_balance");
+    await page.click("#results a:first-child");
+    await page.waitForURL(`${gateway.origin}/docs/reference/errors#insufficient_balance`);
+    const paths = settings(readFileSync(join(root, "switchyard.example.yaml"), "utf8")).map(
+      ({ path }) => path.split(/[.[\]]+/).at(-1) ?? "",
+    );
+    const wanted = [
+      ...Object.keys(errorCatalog),
+      ...headerTexts.map(({ name }) => name),
+      ...metricTable().map(({ name }) => name),
+      ...paths,
+    ];
+    await page.fill("#search", "x");
+    await page.waitForSelector("#results:not([hidden])");
+    const missed = await page.evaluate(
+      async (words: string[]) => {
+        const engine = await (
+          globalThis as unknown as { searchEngine(): Promise<{ search(word: string): unknown[] }> }
+        ).searchEngine();
+        return words.filter((word) => engine.search(word).length === 0);
+      },
+      wanted.filter((word) => word !== "<id>"),
+    );
+    expect(missed).toEqual([]);
+    await page.close();
+  });
+});
