@@ -33,8 +33,6 @@ async function flood({ app: { storage } }: TestGateway): Promise<void> {
   }
 }
 
-const median = (values: readonly number[]): number => values.toSorted((one, other) => one - other)[values.length >> 1] ?? 0;
-
 describe.each(engines)(`${count} pending device codes and registrations, on %s`, (_, freshUrl) => {
   let flooded: PeopledGateway;
   let quiet: PeopledGateway;
@@ -69,7 +67,7 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
     },
   };
 
-  // Measured in turns with a gateway that has none, so that what else the machine does meets both alike.
+  // The fastest of many, in turns with a gateway that has none: what else the machine does makes none of them faster.
   test.each(Object.entries(works))("%s takes at most three times what it takes without them", async (_name, work) => {
     const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
     for (let round = 0; round < 25; round += 1) {
@@ -79,7 +77,7 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
         takenMs[name].push(performance.now() - startedMs);
       }
     }
-    expect(median(takenMs.flooded) / median(takenMs.quiet)).toBeLessThan(3);
+    expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
   }, 60_000);
 
   test("expired codes and clients that nobody connected are forgotten", async () => {
