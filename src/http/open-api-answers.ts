@@ -28,7 +28,10 @@ const ofInference: Record<string, DescribedHeader> = {
   [brandHeader("Upstream-Model")]: { description: "What its provider calls it." },
   [brandHeader("Provider-Chain")]: { description: "Providers that were asked, in order." },
   [brandHeader("Credential-Source")]: { description: "Whose provider key was used: platform or the caller's own." },
-  [brandHeader("Translation-Loss")]: { description: "Fields that the provider's dialect cannot say, where there are any." },
+  [brandHeader("Translation-Loss")]: {
+    description: "Fields that the provider's dialect cannot say, and parts of a whole answer that the client's cannot carry "
+      + "(`answer.image`), where there are any; streams name the latter in their final metadata frame.",
+  },
   [brandHeader("Output-Cap")]: { description: "Output tokens that are affordable, where fewer than asked.", type: "integer" },
   "Server-Timing": { description: "Where the time went, in milliseconds." },
 };

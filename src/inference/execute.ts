@@ -4,7 +4,7 @@ import { attemptRecord, readWhole, sendTo, type Whole } from "./attempt.ts";
 import { askInPieces } from "./ask-in-pieces.ts";
 import { totalInputTokens, totalOutputTokens } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
-import { fallbackOf, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
+import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
 import { failedHeaders } from "./failed-headers.ts";
 import { errorOfAttempts } from "./failure-error.ts";
 import type { InferenceCall } from "./inference-call.ts";
@@ -206,7 +206,7 @@ function endWhole(
   }
   const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
   return {
-    call, candidate, losses, outputCap, answer, routing: routingTrail(execution),
+    call, candidate, losses: joinLosses(losses, answer.losses), outputCap, answer, routing: routingTrail(execution),
     metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
     attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
     timing: { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs },

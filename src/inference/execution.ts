@@ -18,7 +18,7 @@ import type { Lifeline } from "./upstream/lifeline.ts";
 /** Everything that an answer, whole or streamed, is accompanied by. */
 export interface Served {
   candidate: Candidate;
-  /** What the translation to the upstream's dialect dropped or changed. */
+  /** What the translation to the upstream's dialect dropped or changed, and of a whole answer what the client's cannot carry. */
   losses: readonly Loss[];
   attempts: readonly AttemptRecord[];
   /** The balance that admission saw, in nano-USD; undefined when nothing had to be paid. */
@@ -44,6 +44,10 @@ export interface ServedStream extends Served {
   kind: "stream";
   stream: RelayedStream;
 }
+
+/** What was lost of a request and of its answer, in one list. */
+export const joinLosses = (asked: readonly Loss[], answered: readonly Loss[] | undefined): readonly Loss[] =>
+  (answered === undefined || answered.length === 0 ? asked : [...asked, ...answered]);
 
 /** What one execution carries from step to step. */
 export interface Execution {

@@ -1,6 +1,6 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { attemptRecord } from "./attempt.ts";
-import { fallbackOf, noteSession, type Execution, type ServedStream } from "./execution.ts";
+import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream } from "./execution.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
 import { windowTokensOf } from "./interpret/bound-usage.ts";
 import type { Told } from "./interpret-for.ts";
@@ -58,7 +58,7 @@ export async function openStream(
     onFirstContent: () => {
       marks.firstContentMs = deps.clock.monotonicMs();
     },
-    settle: (metered, end) => {
+    settle: (metered, { answerLosses, ...end }) => {
       const now = timing();
       served.durationMs = Math.round((now.upstreamEndMs - sent.startedMs) * 100) / 100;
       if (end.status === "cut") served.outcome = "failed";
@@ -67,12 +67,12 @@ export async function openStream(
       const { outputTokens = 0 } = metered.usage;
       noteHealth(execution, { candidate, marks, status: end.status, outputTokens, endMs: now.upstreamEndMs });
       return settle(deps, {
-        call, candidate, losses, outputCap, routing: routingTrail(execution), metered, attempts, timing: now,
-        requestedModel: execution.requestedModel, streamed: true, ...end,
+        call, candidate, losses: joinLosses(losses, answerLosses), outputCap, routing: routingTrail(execution), metered, attempts,
+        timing: now, requestedModel: execution.requestedModel, streamed: true, ...end,
       });
     },
-    metadataText: (settled) => metadataText({
-      call, candidate, settled, attempts, timing: { ...timing(), settledMs: settled.settledMs },
+    metadataText: (settled, answerLosses) => metadataText({
+      call, candidate, settled, attempts, answerLosses, timing: { ...timing(), settledMs: settled.settledMs },
     }),
     asError: (failure) => asStreamError(failure, { attempt: served, provider: candidate.route.provider }),
     onClosed: () => deps.observer.streamClosed(),

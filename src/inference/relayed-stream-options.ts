@@ -1,4 +1,5 @@
 import type { GatewayError } from "../platform/lib/errors.ts";
+import type { Loss } from "./canonical/loss.ts";
 import type { MeteredUsage } from "./canonical/usage.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
 import type { StreamAllowance } from "./stream-allowance.ts";
@@ -10,6 +11,15 @@ import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 
 /** How a stream ended, for its settlement. */
 export type StreamEnd = "completed" | "cut" | "cancelled";
+
+/** What a stream's settlement is told of its end. */
+export interface EndedStream {
+  status: StreamEnd;
+  finishReason: string | null;
+  upstreamId: string | null;
+  /** What the client's dialect could not carry of the answer. */
+  answerLosses: readonly Loss[];
+}
 
 /** What a relay is given beside what it is made of: see `RelayOptions`. */
 export interface RelayServices {
@@ -31,9 +41,9 @@ export interface RelayedStreamOptions {
   /** Told once, when the first content has come. */
   onFirstContent(): void;
   /** Settles what was metered; called at most once. */
-  settle(metered: MeteredUsage, end: { status: StreamEnd; finishReason: string | null; upstreamId: string | null }): Promise<Settled>;
-  /** JSON text of `service_metadata` for the final frame. */
-  metadataText(settled: Settled): string;
+  settle(metered: MeteredUsage, end: EndedStream): Promise<Settled>;
+  /** JSON text of `service_metadata` for the final frame; `answerLosses` are what the client's dialect could not carry of the answer. */
+  metadataText(settled: Settled, answerLosses: readonly Loss[]): string;
   /** What the client is told of a failure. */
   asError(failure: AttemptFailure | unknown): GatewayError;
   onClosed(): void;

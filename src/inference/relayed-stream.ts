@@ -236,16 +236,16 @@ export class RelayedStream implements FrameSource {
   }
 
   private async settle(status: StreamEnd): Promise<Settled> {
-    const { finishReason, upstreamId } = this.relay;
+    const { finishReason, upstreamId, losses: answerLosses = [] } = this.relay;
     this.settled = await this.options.settle(this.relay.metered(), {
-      status: this.clientGone ? "cancelled" : status, finishReason, upstreamId,
+      status: this.clientGone ? "cancelled" : status, finishReason, upstreamId, answerLosses,
     });
     return this.settled;
   }
 
   private metadataText(): string {
     assert(this.settled !== undefined, "metadata is asked for after the settlement");
-    return this.options.metadataText(this.settled);
+    return this.options.metadataText(this.settled, this.relay.losses ?? []);
   }
 
   private async close(status: StreamEnd): Promise<void> {

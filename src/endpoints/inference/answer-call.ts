@@ -15,7 +15,9 @@ export const wholeText = ({ answer, candidate, metered, settled, fallback, attem
   answer.render({
     id: call.shownId, model: candidate.model.id, metered, chargedNano: settled.chargedNano, isByok: settled.isByok,
     free: showsNoCost({ settled, candidate }), fallback,
-    metadataText: () => metadataText({ call, candidate, settled, attempts, timing: { ...timing, settledMs: settled.settledMs } }),
+    metadataText: () => metadataText({
+      call, candidate, settled, attempts, timing: { ...timing, settledMs: settled.settledMs }, answerLosses: answer.losses,
+    }),
   });
 
 /** A whole answer with its headers; `text` is its body. */

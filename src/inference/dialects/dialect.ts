@@ -7,7 +7,7 @@ import type { ReasoningSpelling } from "../canonical/reasoning.ts";
 import type { ReportedError } from "../canonical/reported-error.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
-import type { StreamPart } from "../canonical/stream-part.ts";
+import type { ItemPart, StreamPart } from "../canonical/stream-part.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
 import type { ToolAliases } from "./tool-aliases.ts";
 
@@ -40,6 +40,9 @@ export interface StreamEncoder {
   encode(part: StreamPart): string[];
 }
 
+/** Returns a name, such as `image`, for what a dialect cannot carry of a part of an answer; undefined where it carries all of it. */
+export type LossDetector = (part: ItemPart) => string | undefined;
+
 /** What an error body tells beside the error. */
 export interface ErrorContext {
   traceId: string;
@@ -52,6 +55,8 @@ export interface ClientDialect {
   decodeRequest(body: unknown): CanonicalRequest;
   encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
   createStreamEncoder(context?: ResponseContext): StreamEncoder;
+  /** Detects what the encoders leave out of an answer; one detector serves one answer, whole or streamed. */
+  createLossDetector(context?: ResponseContext): LossDetector;
   /** What is sent while the upstream is silent; absent means a comment. */
   pingFrame?: string;
   /** The JSON body of an error answer. */

@@ -69,6 +69,8 @@ export interface WholeAnswer {
   hasContent: boolean;
   /** The whole output budget went into reasoning and nothing came out. */
   spentOnReasoning: boolean;
+  /** What the client's dialect cannot carry of the answer; absent where the bytes are kept. */
+  losses?: readonly Loss[];
   /** The body for the client, in its dialect. */
   render(shown: ShownAnswer): string;
 }
@@ -125,6 +127,8 @@ export interface StreamRelay {
   readonly finished: boolean;
   readonly finishReason: string | null;
   readonly upstreamId: string | null;
+  /** What the client's dialect could not carry of the answer so far; absent where the bytes are kept. */
+  readonly losses?: readonly Loss[];
   /** What is sent while the upstream is silent; never within an event. */
   readonly pingFrame: string;
 }

@@ -3,6 +3,7 @@ import type { Loss } from "../canonical/loss.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
 import type { UpstreamRoute } from "../catalog/model.ts";
+import { AnswerLosses } from "../dialects/answer-losses.ts";
 import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialects/dialect.ts";
 import { keepSignature, withSignatures, type WorkspaceSignatures } from "./call-signatures.ts";
 import { asGatewayFacts } from "./gateway-facts.ts";
@@ -59,6 +60,7 @@ export function translate(
     createRelay: (options) => new TranslatedRelay({
       ...options,
       decoder: upstream.createStreamDecoder(decoding),
+      answerLosses: new AnswerLosses(client, answering),
       encoder: client.createStreamEncoder({ ...answering, ...options.shown, inputTokens: options.inputTokens, ...knownFacts(options) }),
       pingFrame: client.pingFrame ?? ": ping\n",
       traceId: request.traceId,
@@ -111,6 +113,8 @@ function readAnswer(
   if (response.choices.length === 0) return undefined;
   const meter = new SpokenMeter();
   meter.observeWhole(response);
+  const answerLosses = new AnswerLosses(client, answering);
+  answerLosses.observeWhole(response);
   const { finishReason, visibleCharacters, thoughtCharacters } = meter;
   const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
   return {
@@ -120,6 +124,7 @@ function readAnswer(
     outputCharacters: visibleCharacters + thoughtCharacters,
     hasContent: meter.isAcceptable,
     spentOnReasoning: visibleCharacters === 0 && finishReason === "length" && thought,
+    losses: answerLosses.list,
     render: (shown) => renderAnswer(response, { client, answering, shown }),
   };
 }

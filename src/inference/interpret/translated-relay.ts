@@ -1,6 +1,8 @@
 import type { GatewayError } from "../../platform/lib/errors.ts";
 import type { StreamPart } from "../canonical/stream-part.ts";
 import { coveringDelivered, estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import type { Loss } from "../canonical/loss.ts";
+import type { AnswerLosses } from "../dialects/answer-losses.ts";
 import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
 import { reportError } from "../dialects/report-error.ts";
 import { emptyAnswer, malformedAnswer } from "../upstream/classify-failure.ts";
@@ -16,6 +18,7 @@ import { reportedFault, StreamFault } from "./stream-fault.ts";
 export interface TranslatedRelayOptions extends RelayOptions {
   decoder: StreamDecoder;
   encoder: StreamEncoder;
+  answerLosses: AnswerLosses;
   pingFrame: string;
   traceId: string;
   signatures: WorkspaceSignatures;
@@ -49,6 +52,10 @@ export class TranslatedRelay implements StreamRelay {
 
   get finishReason(): string | null {
     return this.meter.finishReason;
+  }
+
+  get losses(): readonly Loss[] {
+    return this.options.answerLosses.list;
   }
 
   metered(): MeteredUsage {
@@ -114,6 +121,7 @@ export class TranslatedRelay implements StreamRelay {
 
   private observe(part: StreamPart): void {
     this.meter.observe(part);
+    this.options.answerLosses.observe(part);
     if (part.type === "tool-call-start") keepSignature(part, this.options.signatures);
     if (part.type === "response-start" && part.id !== "") this.upstreamId ??= part.id;
   }

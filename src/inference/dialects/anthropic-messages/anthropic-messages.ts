@@ -4,7 +4,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { MessagesStreamDecoder } from "./decode-stream.ts";
 import { encodeError, encodeStreamError } from "./encode-error.ts";
 import { encodeRequest } from "./encode-request.ts";
-import { encodeResponse } from "./encode-response.ts";
+import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
 import { pingFrame } from "./frame.ts";
 import { readError } from "./read-error.ts";
@@ -18,6 +18,7 @@ export const anthropicMessages = {
   decodeRequest,
   encodeResponse,
   createStreamEncoder: (context?: ResponseContext) => new MessagesStreamEncoder(context),
+  createLossDetector,
   pingFrame,
   encodeError,
   encodeStreamError,

@@ -3,7 +3,8 @@ import type { AssistantPart } from "../../canonical/message.ts";
 import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
-import type { ResponseContext } from "../dialect.ts";
+import { opaqueName } from "../answer-losses.ts";
+import type { LossDetector, ResponseContext } from "../dialect.ts";
 import { gatewayFields } from "../gateway-fields.ts";
 import { wrapInput } from "../tool-aliases.ts";
 import { encodeCitation } from "./citation-fields.ts";
@@ -50,6 +51,17 @@ function encodeBlock(part: AssistantPart): JsonObject[] {
     case "image": return [];
   }
 }
+
+/** Detects pictures, sound and parts of other dialects, which Messages has no block for; the transcript of sound is carried as text. */
+export const createLossDetector = (): LossDetector => (part) => {
+  switch (part.type) {
+    case "image": return "image";
+    case "audio-delta": return part.data === undefined ? undefined : "audio";
+    case "annotation": return encodeCitation(part.annotation).length === 0 ? "annotations" : undefined;
+    case "opaque": return part.part.dialect === "anthropic-messages" ? undefined : opaqueName(part.part);
+    default: return undefined;
+  }
+};
 
 /** Words in a block that can be read, and what is sealed whole (Responses has both in one) in one that cannot. */
 function encodeThought({ text, summary, signature, encrypted, provenance }: ReasoningPart): JsonObject[] {

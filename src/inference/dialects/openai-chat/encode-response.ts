@@ -4,8 +4,9 @@ import type { AssistantPart } from "../../canonical/message.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
+import { opaqueName } from "../answer-losses.ts";
 import { dataUrl } from "../data-url.ts";
-import type { ResponseContext } from "../dialect.ts";
+import type { LossDetector, ResponseContext } from "../dialect.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeUsage } from "./encode-usage.ts";
@@ -34,6 +35,22 @@ export function encodeResponse(response: CanonicalResponse, context: ResponseCon
   if (extensions?.dialect === "openai-chat") Object.assign(body, extensions.fields);
   addGatewayFields(body, gateway);
   return body;
+}
+
+/** Detects what chat has no member for, and calls beyond the one that the older `function_call` holds. */
+export function createLossDetector({ request }: ResponseContext = {}): LossDetector {
+  let calls = 0;
+  return (part) => {
+    switch (part.type) {
+      case "image": return encodeImage(part.image).length === 0 ? "image" : undefined;
+      case "annotation": return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+      case "opaque": return opaqueName(part.part);
+      case "tool-call-start":
+        calls += 1;
+        return request?.legacyFunctions === true && calls > 1 ? "tool_calls" : undefined;
+      default: return undefined;
+    }
+  };
 }
 
 function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject {

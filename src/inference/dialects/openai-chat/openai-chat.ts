@@ -4,7 +4,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { ChatStreamDecoder } from "./decode-stream.ts";
 import { encodeError, encodeStreamError } from "./encode-error.ts";
 import { encodeRequest } from "./encode-request.ts";
-import { encodeResponse } from "./encode-response.ts";
+import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ChatStreamEncoder } from "./encode-stream.ts";
 import { readError } from "./read-error.ts";
 
@@ -14,6 +14,7 @@ export const openaiChat = {
   decodeRequest,
   encodeResponse,
   createStreamEncoder: (context?: ResponseContext) => new ChatStreamEncoder(context),
+  createLossDetector,
   encodeError,
   encodeStreamError,
   encodeRequest,

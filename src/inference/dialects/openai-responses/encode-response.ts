@@ -1,7 +1,9 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import { responseParts } from "../../canonical/response-parts.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
-import type { ResponseContext } from "../dialect.ts";
+import { opaqueName } from "../answer-losses.ts";
+import type { LossDetector, ResponseContext } from "../dialect.ts";
+import { encodeAnnotation } from "./annotation-fields.ts";
 import { idBaseOf } from "./encode-stream.ts";
 import { encodeFinish, type Ending } from "./finish-fields.ts";
 import { plainMessage } from "./message-builder.ts";
@@ -27,6 +29,17 @@ export function encodeResponse(response: CanonicalResponse, context: ResponseCon
   }, context);
   return extensions?.dialect === "openai-responses" ? { ...extensions.fields, ...record } : record;
 }
+
+/** Detects pictures by address, sound and parts of other dialects, which Responses has no item for; transcripts are carried as text. */
+export const createLossDetector = (): LossDetector => (part) => {
+  switch (part.type) {
+    case "image": return part.image.source.type === "base64" ? undefined : "image";
+    case "audio-delta": return part.data === undefined ? undefined : "audio";
+    case "annotation": return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+    case "opaque": return part.part.dialect === "openai-responses" ? undefined : opaqueName(part.part);
+    default: return undefined;
+  }
+};
 
 interface Answer {
   ending: Ending;

@@ -4,7 +4,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { ResponsesStreamDecoder } from "./decode-stream.ts";
 import { encodeError, encodeStreamError } from "./encode-error.ts";
 import { encodeRequest } from "./encode-request.ts";
-import { encodeResponse } from "./encode-response.ts";
+import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";
 import { readError } from "./read-error.ts";
 
@@ -14,6 +14,7 @@ export const openaiResponses = {
   decodeRequest,
   encodeResponse,
   createStreamEncoder: (context?: ResponseContext) => new ResponsesStreamEncoder(context),
+  createLossDetector,
   encodeError,
   encodeStreamError,
   encodeRequest,

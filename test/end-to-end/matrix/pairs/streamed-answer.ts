@@ -10,7 +10,7 @@ const pieces = (text: string): string[] => {
 
 function chatEvents({ choices, usage, ...head }: Fields): BodyStep[] {
   const { message, finish_reason: finish, ...rest } = fieldsOf(listOf(choices)[0]);
-  const { content, reasoning_content: thought, reasoning_details: details, refusal, tool_calls: calls } = fieldsOf(message);
+  const { content, reasoning_content: thought, reasoning_details: details, refusal, tool_calls: calls, images, audio } = fieldsOf(message);
   const chunk = (delta: Fields, more: Fields = {}): BodyStep =>
     sse({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: null, ...more }] });
   return [
@@ -19,6 +19,8 @@ function chatEvents({ choices, usage, ...head }: Fields): BodyStep[] {
     ...listOf(details).map((detail) => chunk({ reasoning_details: [detail] })),
     ...pieces(textOf(content)).map((piece) => chunk({ content: piece })),
     ...pieces(textOf(refusal)).map((piece) => chunk({ refusal: piece })),
+    ...(images === undefined ? [] : [chunk({ images })]),
+    ...(audio === undefined ? [] : [chunk({ audio })]),
     ...listOf(calls).flatMap(({ function: made, ...call }, index) => [
       chunk({ tool_calls: [{ index, ...call, function: { name: fieldsOf(made).name, arguments: "" } }] }),
       ...pieces(textOf(fieldsOf(made).arguments)).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
@@ -50,7 +52,13 @@ function blockEvents(block: Fields, index: number): BodyStep[] {
     [named("content_block_start", { index, content_block: opening }), ...deltas.map(delta), named("content_block_stop", { index })];
   const { text, thinking, signature, input } = block;
   switch (block.type) {
-    case "text": return around({ ...block, text: "" }, pieces(textOf(text)).map((piece) => ({ type: "text_delta", text: piece })));
+    case "text": {
+      const { citations, ...open } = block;
+      return around({ ...open, text: "" }, [
+        ...pieces(textOf(text)).map((piece) => ({ type: "text_delta", text: piece })),
+        ...listOf(citations).map((citation) => ({ type: "citations_delta", citation })),
+      ]);
+    }
     case "thinking": return around({ ...block, thinking: "", signature: "" }, [
       ...pieces(textOf(thinking)).map((piece) => ({ type: "thinking_delta", thinking: piece })), { type: "signature_delta", signature },
     ]);
