@@ -10,6 +10,7 @@ const renamesByMaker: Readonly<Record<string, readonly Rename[]>> = {
   openai: [
     [/^(gpt-5(?:\.\d)?-chat)-latest$/, "$1"],
     [/^gpt-5([1-9])(?=-|$)/, "gpt-5.$1"],
+    [/^gpt-5\.6$/, "gpt-5.6-sol"],
     [/^(gpt-oss-\d+b)-1$/, "$1"],
   ],
   google: [[/^gemma([34])-(\d+b)$/, "gemma-$1-$2-it"], [/^(gemma-4-31b)-turbo$/, "$1-it"]],

@@ -3,6 +3,7 @@ import { compareText, type CatalogFacts, type FactRow } from "./catalog-facts.ts
 import { readModelName } from "./catalog-id.ts";
 import type { FactsSource } from "./facts-source.ts";
 import { makerModels, type MakerModel } from "./maker-models.ts";
+import { newerModels, type NewerModel } from "./newer-models.ts";
 import { sourceRow, type CandidateRow } from "./source-row.ts";
 
 /**
@@ -10,7 +11,7 @@ import { sourceRow, type CandidateRow } from "./source-row.ts";
  * serves, sorted. Pure; equal sources give equal facts.
  */
 export function transformFacts(source: FactsSource): CatalogFacts {
-  const candidates = withDatelessNames([...readSource(source), ...makerModels.map(makerRow)]);
+  const candidates = withDatelessNames([...readSource(source), ...makerModels.map(makerRow), ...newerModels.map(newerRow)]);
   const rows = [...groupBy(candidates, ({ row }) => row.id).values()].flatMap(rowsOfModel);
   rows.sort((left, right) => compareText(left.id, right.id) || compareText(left.provider, right.provider));
   return {
@@ -35,16 +36,13 @@ function readSource(source: FactsSource): CandidateRow[] {
 const definitionOf = (factsId: string) =>
   providerDefinitions.find((definition) => (definition.factsId ?? definition.id) === factsId);
 
-function makerRow({ provider, upstream, free, ...known }: MakerModel): CandidateRow {
+const makerRow = ({ provider, upstream, free, ...known }: MakerModel): CandidateRow => newerRow({
+  provider, upstream, ...known, capabilities: [known.surface], ...(free && { prices: { input: "0", output: "0" } }),
+});
+
+function newerRow({ provider, upstream, ...known }: NewerModel): CandidateRow {
   const naming = providerDefinitions.find(({ id }) => id === provider)?.naming ?? {};
-  const row: FactRow = {
-    id: readModelName({ id: provider, naming }, upstream).catalogId,
-    provider,
-    upstream,
-    ...known,
-    capabilities: [known.surface],
-    ...(free && { prices: { input: "0", output: "0" } }),
-  };
+  const row: FactRow = { id: readModelName({ id: provider, naming }, upstream).catalogId, provider, upstream, ...known };
   // Of a model that the source knows after all, the source's row stays.
   return { row, deprecated: false, answersInMedia: false, rank: 1000 };
 }

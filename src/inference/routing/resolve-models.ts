@@ -44,7 +44,8 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
   if (exact !== undefined) return live({ model: exact, isRouter: exact.router !== undefined });
   const { base, sort, minContext } = splitShortcuts(id);
   const model = (base === id ? undefined : findModel(catalog, base)) ?? freeRouter(catalog, base) ?? unknown(catalog, base);
-  if (model === undefined || (minContext !== undefined && model.router === undefined)) throw unknownModel(catalog, { id, base });
+  if (model === undefined) throw unknownModel(catalog, { id, base });
+  if (minContext !== undefined && model.router === undefined) throw noContextSuffix(id, model);
   return live({
     model,
     ...(sort === undefined ? {} : { sort }),
@@ -75,6 +76,13 @@ function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | unde
 /** What passes through to its maker; the free copy of a model is never passed to one that costs something. */
 const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefined =>
   (base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base));
+
+/** The refusal of `acme/large[1m]`: a model has the window that it has. */
+function noContextSuffix(id: string, model: CatalogModel): GatewayError {
+  const message = `A context in brackets, as in ${JSON.stringify(id)}, is for ${routerId("auto")}: ask for ${model.id}`
+    + `${model.contextLength > 0 ? `, whose window has ${model.contextLength} tokens` : ""}.`;
+  return new GatewayError("model_unavailable", message, { param: "model" });
+}
 
 function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
   const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;

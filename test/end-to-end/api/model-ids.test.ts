@@ -27,6 +27,7 @@ const lastModel = (): unknown => at(upstream.requests.at(-1)?.json(), "model");
 
 test.each([
   ["/messages", "claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"],
+  ["/messages", "claude-opus-5-5", "anthropic/claude-opus-5-5", "claude-opus-5-5"],
   ["/messages", "claude-haiku-4-5", "anthropic/claude-haiku-4-5", "claude-haiku-4-5"],
   ["/chat/completions", "claude-opus-4-0", "anthropic/claude-opus-4", "claude-opus-4-0"],
 ])("%s takes %s without an owner", async (path, id, catalogId, wireName) => {
@@ -36,11 +37,11 @@ test.each([
 });
 
 test.each(["/messages", "/chat/completions", "/responses"])("%s: an id newer than the catalog is 404 with the ways out", async (path) => {
-  const response = await gateways.refuse?.post(path, { ...chatRequest({ model: "claude-opus-5-5" }), input: "Hello", max_tokens: 50 });
+  const response = await gateways.refuse?.post(path, { ...chatRequest({ model: "claude-sonnet-5-5" }), input: "Hello", max_tokens: 50 });
   const body: unknown = await response?.json();
   expect(response?.status).toBe(404);
-  expect(at(body, "error.message")).toMatch(/claude-opus-5-5.*npm run catalog:refresh.*catalog\.unknown_models/);
-  expect(at(body, "error.metadata.similar_models")).toContainEqual(expect.stringMatching(/^anthropic\/claude-opus-/));
+  expect(at(body, "error.message")).toMatch(/claude-sonnet-5-5.*npm run catalog:refresh.*catalog\.unknown_models/);
+  expect(at(body, "error.metadata.similar_models")).toContainEqual(expect.stringMatching(/^anthropic\/claude-sonnet-/));
   if (path === "/messages") expect(body).toMatchObject({ type: "error", error: { type: "not_found_error" } });
 });
 
