@@ -5,6 +5,7 @@ import type { InferenceDependencies } from "./dependencies.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Interpretation, UpstreamHabits, WholeAnswer } from "./interpret/interpretation.ts";
 import { looksLikeEvents } from "./interpret/mismatched-answer.ts";
+import type { FailureWithUsage } from "./interpret/stream-fault.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import {
   classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure,
@@ -23,7 +24,7 @@ const errorBytesMax = 64 * 1024;
 export type Sent = { ok: true; response: UpstreamResponse } | { ok: false; failure: AttemptFailure };
 
 /** A whole answer that was read, or the failure. */
-export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: AttemptFailure };
+export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: FailureWithUsage };
 
 /** Sends a request to a candidate. A status that says failure is read and judged here. */
 export async function sendTo(
@@ -140,7 +141,7 @@ function judged(text: string, judging: Judging): Whole {
 }
 
 /** The failure with the surface's own name for answers that cannot be used. */
-function inWordsOf({ unusableCode }: Interpretation, failure: AttemptFailure): AttemptFailure {
+function inWordsOf({ unusableCode }: Interpretation, failure: FailureWithUsage): FailureWithUsage {
   const unusable = failure.code === "empty_stream" || failure.code === "bad_gateway";
   return unusable && unusableCode !== undefined ? { ...failure, code: unusableCode } : failure;
 }
@@ -179,7 +180,10 @@ function judgeWhole(text: string, body: unknown, { status, interpretation }: Jud
   if (typeof body !== "object" || body === null) return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
   const { error } = body as { error?: unknown };
   const read = readAnswer(text, body, interpretation);
-  if (read instanceof GatewayError && (error === undefined || error === null)) return { ok: false, failure: unreadable(read, status) };
+  if (read instanceof GatewayError && (error === undefined || error === null)) {
+    const consumed = interpretation.usageOfFailure?.(body);
+    return { ok: false, failure: { ...unreadable(read, status), ...(consumed && { consumed }) } };
+  }
   const answer = read instanceof GatewayError ? undefined : read;
   if (error !== undefined && error !== null && answer === undefined) {
     const details = errorDetails(text);

@@ -6,12 +6,13 @@ import { totalInputTokens, totalOutputTokens } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
 import { failedHeaders } from "./failed-headers.ts";
-import { errorOfAttempts } from "./failure-error.ts";
+import { errorOfAttempts, type FailureContext } from "./failure-error.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { asEventStream } from "./interpret/as-event-stream.ts";
-import { windowTokensOf } from "./interpret/bound-usage.ts";
+import { boundUsage, windowTokensOf } from "./interpret/bound-usage.ts";
 import type { WholeAnswer } from "./interpret/interpretation.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
+import type { FailureWithUsage } from "./interpret/stream-fault.ts";
 import { interpretFor, type Told } from "./interpret-for.ts";
 import { noteKeyFailure, noteKeyServed, takeKey } from "./key-in-hand.ts";
 import { meteredOf } from "./metered-of.ts";
@@ -22,7 +23,6 @@ import { recordFailed } from "./record-unsettled.ts";
 import { routingTrail } from "./routing-trail.ts";
 import { settle, type Settled, type Settlement } from "./settle.ts";
 import { withoutCredential } from "./without-credential.ts";
-import type { AttemptFailure } from "./upstream/classify-failure.ts";
 import type { UpstreamResponse } from "./upstream/upstream-response.ts";
 
 /**
@@ -43,6 +43,7 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
       if (execution.lifeline.clientGone) await leave(execution, ready.candidate);
       if (!mayGoOn(execution)) break;
     }
+    if (execution.consumed !== undefined) throw await chargedFailure(execution, execution.consumed);
     const [unsayable] = execution.unsayable;
     throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfExecution(execution);
   } catch (error) {
@@ -70,10 +71,31 @@ const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boole
 /** The window of a candidate in tokens; 0 where the catalog does not know it. */
 const windowOf = ({ route, model }: Candidate): number => route.contextLength || model.contextLength;
 
-function errorOfExecution(execution: Execution): GatewayError {
+function errorOfExecution(execution: Execution, charge?: FailureContext["charge"]): GatewayError {
   const { failed, heldBack, call: { body } } = execution;
-  return errorOfAttempts(failed, { heldBack, body, headers: failedHeaders(execution, failed.map(({ record }) => record)) });
+  const headers = failedHeaders(execution, failed.map(({ record }) => record));
+  return errorOfAttempts(failed, { heldBack, body, headers, charge });
 }
+
+/** The error of a request for which a model did generate, but no answer, once that is settled: its provider charges for it. */
+async function chargedFailure(execution: Execution, { candidate, metered }: NonNullable<Execution["consumed"]>): Promise<GatewayError> {
+  const { call, failed } = execution;
+  const { chargedNano } = await settle(execution.deps, {
+    ...unserved(execution), candidate, metered: boundUsage(metered, windowTokensOf(candidate) * (call.asks.texts ?? 1)),
+    status: "cut", finishReason: "error", attempts: failed.map(({ record }) => record),
+  });
+  return errorOfExecution(execution, { generationId: call.generationId, chargedNano, usage: metered.usage });
+}
+
+/** What a request that was not served is settled with, beside what it used. */
+const unserved = (execution: Execution) => ({
+  call: execution.call, losses: [], outputCap: undefined, routing: routingTrail(execution), requestedModel: execution.requestedModel,
+  streamed: execution.call.asks.stream, upstreamId: null,
+  timing: {
+    startedMs: execution.call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null,
+    upstreamEndMs: execution.deps.clock.monotonicMs(),
+  },
+}) satisfies Partial<Settlement>;
 
 /** A candidate that can be asked, and how. */
 interface Ready extends Told {
@@ -111,16 +133,12 @@ function isHeldBack(execution: Execution, { route, model, credential }: Candidat
  * charged where the provider had accepted the request, since the provider charges for it too.
  */
 async function leave(execution: Execution, candidate: Candidate): Promise<never> {
-  const { deps, call, failed } = execution;
+  const { deps, failed } = execution;
   const inputTokens = execution.accepted ? execution.inputTokens : 0;
   await settle(deps, {
-    call, candidate, losses: [], outputCap: undefined, routing: routingTrail(execution), requestedModel: execution.requestedModel,
-    finishReason: null, status: "cancelled",
+    ...unserved(execution), candidate, finishReason: null, status: "cancelled",
     metered: { usage: { inputTokens, outputTokens: 0 }, estimated: true, clamped: false },
-    streamed: call.asks.stream, upstreamId: null, attempts: failed.map(({ record }) => record),
-    timing: {
-      startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs: deps.clock.monotonicMs(),
-    },
+    attempts: failed.map(({ record }) => record),
   });
   const headers = failedHeaders(execution, failed.map(({ record }) => record));
   throw new GatewayError("client_closed_request", "The client closed the connection.", { headers });
@@ -169,7 +187,7 @@ async function serveStream(
 
 function noteFailure(
   execution: Execution,
-  { candidate, startedMs, failure: judged }: { candidate: Candidate; startedMs: number; failure: AttemptFailure },
+  { candidate, startedMs, failure: judged }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
 ): undefined {
   const { deps, lifeline } = execution;
   const cancelled = lifeline.clientGone;
@@ -179,6 +197,7 @@ function noteFailure(
     durationMs: deps.clock.monotonicMs() - startedMs,
   });
   execution.failed.push({ record, failure });
+  if (judged.consumed !== undefined && !cancelled) execution.consumed = { candidate, metered: judged.consumed };
   if (failure.code === contextOverflow) execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
   deps.observer.attemptEnded(record);
   if (failure.outage && !cancelled) deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);

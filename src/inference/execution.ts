@@ -63,6 +63,8 @@ export interface Execution {
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
   failed: FailedAttempt[];
+  /** The last candidate whose model failed at its answer, with what its provider counted for that. */
+  consumed: { candidate: Candidate; metered: MeteredUsage } | undefined;
   /** Candidates that were not asked, since their providers have no retry budget left. */
   heldBack: LeftOut[];
   /** Candidates that were not asked, since the request cannot be said to them. */

@@ -1,5 +1,8 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/lib/errors.ts";
+import { usdFromNano, usdText } from "../platform/lib/money.ts";
+import type { JsonObject } from "./canonical/json.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "./canonical/usage.ts";
 import type { LeftOut } from "./routing/candidate.ts";
 import type { AttemptFailure } from "./upstream/classify-failure.ts";
 
@@ -59,6 +62,15 @@ export interface FailureContext {
   /** The client's body, whose fields a provider may name. */
   body?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
+  /** What was charged all the same, since a model generated but no answer. */
+  charge?: { generationId: string; chargedNano: bigint; usage: Usage } | undefined;
+}
+
+/** The charge of a failed request, as its error tells it. */
+function chargeMetadata({ generationId, chargedNano, usage }: NonNullable<FailureContext["charge"]>): JsonObject {
+  const chargedUsd = usdFromNano(chargedNano);
+  const used = { prompt_tokens: totalInputTokens(usage), completion_tokens: totalOutputTokens(usage), cost: chargedUsd };
+  return { generation_id: generationId, charged_usd: chargedUsd, usage: used };
 }
 
 /** The field of the client's that a provider complains of; undefined where the client sent none of that name. */
@@ -70,7 +82,7 @@ function paramOf({ upstreamError, failover }: AttemptFailure, body: FailureConte
 
 /** What the caller is told when the last attempt has failed: who refused, with which words, every attempt, and who was not asked. */
 export function errorOfAttempts(
-  attempts: readonly FailedAttempt[], { heldBack = [], body, headers = {} }: FailureContext = {},
+  attempts: readonly FailedAttempt[], { heldBack = [], body, headers = {}, charge }: FailureContext = {},
 ): GatewayError {
   const last = attempts.at(-1);
   const code = commonCode(attempts);
@@ -79,7 +91,9 @@ export function errorOfAttempts(
   const message = keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
   const reason = failure.upstreamMessage ?? failure.observation;
   const param = paramOf(failure, body);
-  return new GatewayError(code, reason === null ? `${message}.` : `${message}: ${reason}`, {
+  const said = reason === null ? `${message}.` : `${message}: ${reason}`;
+  const cost = charge === undefined || charge.chargedNano === 0n ? "" : ` What it generated was charged: $${usdText(charge.chargedNano)}.`;
+  return new GatewayError(code, said + cost, {
     fault: "upstream",
     headers,
     ...(param === undefined ? {} : { param }),
@@ -94,6 +108,7 @@ export function errorOfAttempts(
         backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
         message: judged.upstreamMessage ?? judged.observation, duration_ms: attempt.durationMs,
       })) } : {}),
+      ...(charge && chargeMetadata(charge)),
       ...(heldBack.length > 0 ? { left_out: heldBack.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) } : {}),
     },
   });

@@ -1,6 +1,7 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { attemptRecord } from "./attempt.ts";
 import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream } from "./execution.ts";
+import type { FailureWithUsage } from "./interpret/stream-fault.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
 import { windowTokensOf } from "./interpret/bound-usage.ts";
 import type { Told } from "./interpret-for.ts";
@@ -12,7 +13,6 @@ import { routingTrail } from "./routing-trail.ts";
 import { settle } from "./settle.ts";
 import { StreamAllowance } from "./stream-allowance.ts";
 import { asStreamError } from "./stream-error.ts";
-import type { AttemptFailure } from "./upstream/classify-failure.ts";
 import { EventStreamFrames } from "./upstream/event-stream-frames.ts";
 import type { UpstreamResponse } from "./upstream/upstream-client.ts";
 
@@ -26,7 +26,7 @@ interface StreamMarks {
 export async function openStream(
   execution: Execution,
   sent: Told & { candidate: Candidate; response: UpstreamResponse; startedMs: number },
-): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: AttemptFailure }> {
+): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: FailureWithUsage }> {
   const { deps, call, lifeline } = execution;
   const { candidate, interpretation, outputCap, response } = sent;
   const { losses } = interpretation;

@@ -31,7 +31,8 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
   const execution: Execution = {
     deps, call, ...plan, failed: [], heldBack: [], unsayable: [],
     lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
-    balanceAtAdmissionNano: undefined, overflownTokens: undefined, allowance: undefined, firstSendMs: 0, accepted: false,
+    balanceAtAdmissionNano: undefined, overflownTokens: undefined, consumed: undefined, allowance: undefined,
+    firstSendMs: 0, accepted: false,
   };
   const holding = takeHold(execution);
   return holding === undefined ? execution : holding.then(() => execution);

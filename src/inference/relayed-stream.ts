@@ -2,11 +2,11 @@ import { assert } from "../platform/lib/assert.ts";
 import type { GatewayError } from "../platform/lib/errors.ts";
 import type { FrameSource } from "../platform/lib/frame-source.ts";
 import type { StreamRelay } from "./interpret/interpretation.ts";
-import { failureOf, StreamFault } from "./interpret/stream-fault.ts";
+import { failureOf, StreamFault, type FailureWithUsage } from "./interpret/stream-fault.ts";
 import { FrameWait } from "./keep-alive.ts";
 import type { Settled } from "./settle.ts";
 import type { AbandonedStream, RelayedStreamOptions, StreamEnd } from "./relayed-stream-options.ts";
-import { malformedAnswer, type AttemptFailure } from "./upstream/classify-failure.ts";
+import { malformedAnswer } from "./upstream/classify-failure.ts";
 import { FramedEvents, type EventReader } from "./upstream/event-reader.ts";
 import { SseDecoder } from "./upstream/sse-decoder.ts";
 import { UpstreamFailure } from "./upstream/upstream-failure.ts";
@@ -49,7 +49,7 @@ export class RelayedStream implements FrameSource {
    * Reads up to the first content, before anything is sent to the client. A failure up to here is
    * returned, so that the next candidate can be tried with nothing lost.
    */
-  async prime(): Promise<AttemptFailure | undefined> {
+  async prime(): Promise<FailureWithUsage | undefined> {
     const { response } = this.options;
     const { relay } = this;
     try {

@@ -11,4 +11,6 @@ export interface ReportedError {
   /** Seconds that the caller should wait before it tries again. */
   retryAfterSeconds?: number;
   metadata?: JsonObject;
+  /** The model did generate, but no answer: what the provider counted was used. */
+  generated?: true;
 }

@@ -141,6 +141,8 @@ export interface UpstreamDialect {
   encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest;
   /** Throws GatewayError `upstream_error` when the body is no answer of this dialect. */
   decodeResponse(body: unknown, context?: DecodeContext): CanonicalResponse;
+  /** What was used for an answer that `decodeResponse` refuses since the model failed at it; absent where no provider counts that. */
+  usageOfFailure?(body: unknown): MeteredUsage | undefined;
   createStreamDecoder(context?: DecodeContext): StreamDecoder;
   /** What an error answer says; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;

@@ -171,6 +171,8 @@ export interface Interpretation {
   readonly unusableCode?: ErrorCode;
   /** Reads a whole answer; undefined when the body is none. `body` is `text` parsed. */
   readWhole(text: string, body: object): WholeAnswer | undefined;
+  /** What was used for an answer that `readWhole` refuses since the model failed at it. */
+  usageOfFailure?(body: object): MeteredUsage | undefined;
   createRelay(options: RelayOptions): StreamRelay;
 }
 

@@ -57,6 +57,7 @@ export function translate(
       if (signsCalls(upstream)) keepSignatures(response, request.signatures);
       return readAnswer(response, { client, answering });
     },
+    usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
     createRelay: (options) => new TranslatedRelay({
       ...options,
       decoder: upstream.createStreamDecoder(decoding),

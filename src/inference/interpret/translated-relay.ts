@@ -127,7 +127,10 @@ export class TranslatedRelay implements StreamRelay {
   }
 
   private faultOf({ error, fault }: Extract<StreamPart, { type: "error" }>): StreamFault {
-    if (fault === "reported") return reportedFault(error);
+    if (fault === "reported") {
+      const consumed = error.generated === true ? this.usage ?? this.options.decoder.latestUsage : undefined;
+      return reportedFault(error, consumed);
+    }
     if (!this.meter.hasContent && fault === "cut") return new StreamFault(emptyAnswer(this.options.status));
     const observation = fault === "cut" ? "the stream ended before the answer was finished" : "an event of the stream is not valid JSON";
     return new StreamFault(malformedAnswer(this.options.status, observation));

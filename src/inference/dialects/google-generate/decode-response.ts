@@ -3,6 +3,7 @@ import type { JsonValue } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { ReportedError } from "../../canonical/reported-error.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject } from "../request-fields.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
@@ -21,6 +22,13 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   const response = assembler.response();
   if (response.choices.length === 0 && response.usage === undefined) throw notAnAnswer();
   return response;
+}
+
+/** What Gemini counted for an answer that ended in the model's own failure; undefined for every other. */
+export function usageOfFailure(body: unknown): MeteredUsage | undefined {
+  const decoder = new GenerateStreamDecoder();
+  const parts = decoder.readChunks(body as JsonValue);
+  return parts.some((part) => part.type === "error" && part.error.generated === true) ? decoder.latestUsage : undefined;
 }
 
 const notAnAnswer = (): GatewayError => new GatewayError("upstream_error", "The provider's answer is no generateContent answer.");

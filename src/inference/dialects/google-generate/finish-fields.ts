@@ -48,5 +48,5 @@ export function readFailure(candidate: JsonObject): ReportedError | undefined {
   if (!failures.has(word)) return undefined;
   const told = asString(candidate.finishMessage);
   const message = `${faults[word] ?? "The model broke off its answer"} (${word})${told ? `: ${told}` : "."}`;
-  return { message, code: word, type: "upstream_error", status: 502 };
+  return { message, code: word, type: "upstream_error", status: 502, generated: true };
 }

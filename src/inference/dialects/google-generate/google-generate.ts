@@ -1,5 +1,5 @@
 import type { DecodeContext, UpstreamDialect } from "../dialect.ts";
-import { decodeResponse } from "./decode-response.ts";
+import { decodeResponse, usageOfFailure } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { readError } from "./read-error.ts";
@@ -9,6 +9,7 @@ export const googleGenerate = {
   id: "google-generate",
   encodeRequest,
   decodeResponse,
+  usageOfFailure,
   createStreamDecoder: (context?: DecodeContext) => new GenerateStreamDecoder(context),
   readError,
 } satisfies UpstreamDialect;
