@@ -23,6 +23,12 @@ export interface HttpRequest {
 
 const noParams: Readonly<Record<string, string>> = {};
 
+/**
+ * The platform's own request. Without `clone`: the types of bun-types and @types/node differ in what it returns, and whether the
+ * compiler (TypeScript 7.0.2) sees that depends on the order in which it checks files.
+ */
+type PlatformRequest = Omit<Request, "clone">;
+
 /** What a request needs of the server that it came to. */
 export interface RequestServer {
   readonly server: Server<undefined>;
@@ -37,12 +43,12 @@ export class ServedRequest implements HttpRequest {
   readonly hold: BodyHold;
   /** The connection ends with the answer: what still comes of the body is not read. */
   closes = false;
-  private readonly request: Request;
+  private readonly request: PlatformRequest;
   private readonly from: RequestServer;
   /** The request that the connection carried: this one, or the one that it follows from. */
-  private readonly carried: Request;
+  private readonly carried: PlatformRequest;
 
-  constructor(request: BunRequest | Request, { server, bodies }: RequestServer, carried: Request = request) {
+  constructor(request: BunRequest | Request, { server, bodies }: RequestServer, carried: PlatformRequest = request) {
     this.request = request;
     this.params = "params" in request ? request.params : noParams;
     this.from = { server, bodies };
@@ -83,7 +89,7 @@ export class ServedRequest implements HttpRequest {
 
   /** The address that the connection comes from. */
   get peerAddress(): string {
-    return this.from.server.requestIP(this.carried)?.address ?? "";
+    return this.from.server.requestIP(this.carried as Request)?.address ?? "";
   }
 
   text(): Promise<string> {
@@ -96,6 +102,6 @@ export class ServedRequest implements HttpRequest {
 
   /** Sets how long the connection may be silent, in seconds; 0 for any time. */
   setIdleSeconds(seconds: number): void {
-    this.from.server.timeout(this.carried, seconds);
+    this.from.server.timeout(this.carried as Request, seconds);
   }
 }

@@ -34,7 +34,7 @@ export async function startOidcProvider(
       .setAudience(fault === "foreign-audience" ? "another" : clientId)
       .sign(fault === "foreign-signature" ? foreign.privateKey : own.privateKey);
   };
-  const token = async (request: Request): Promise<Response> => {
+  const token = async (request: Pick<Request, "text" | "headers">): Promise<Response> => {
     const form = new URLSearchParams(await request.text());
     const grant = grants.get(form.get("code") ?? "");
     grants.delete(form.get("code") ?? "");
@@ -67,7 +67,7 @@ export async function startOidcProvider(
     hostname: "127.0.0.1", port: 0,
     routes: {
       "/.well-known/openid-configuration": metadata,
-      "/authorize": (request: Request) => authorize(new URL(request.url).searchParams),
+      "/authorize": ({ url }) => authorize(new URL(url).searchParams),
       "/token": token,
       "/profile": () => {
         const { sub, email, emailVerified, name } = provider.person;
