@@ -10,7 +10,7 @@ import type { ClientRequest, Interpretation, InterpretedRoute, WholeAnswer } fro
 import { interpret } from "../../src/inference/interpret/interpret.ts";
 import { KeepAliveTicker } from "../../src/inference/keep-alive.ts";
 import { RelayedStream } from "../../src/inference/relayed-stream.ts";
-import type { StreamEnd } from "../../src/inference/relayed-stream-options.ts";
+import type { RelayedStreamOptions, StreamEnd } from "../../src/inference/relayed-stream-options.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
 import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
@@ -89,8 +89,10 @@ const settlement = {
 const keepAlive = new KeepAliveTicker(() => performance.now());
 keepAlive.stop();
 
-/** Relays an upstream's bytes to a client. */
-export async function relayIn(interpretation: Interpretation, chunks: readonly Uint8Array[]): Promise<Relayed> {
+/** Relays an upstream's bytes to a client; `allowance` says of each event whether it is paid for. */
+export async function relayIn(
+  interpretation: Interpretation, chunks: readonly Uint8Array[], allowance?: RelayedStreamOptions["allowance"],
+): Promise<Relayed> {
   let settled: StreamEnd | undefined;
   const stream = new RelayedStream({
     response: answerOf(chunks),
@@ -98,6 +100,7 @@ export async function relayIn(interpretation: Interpretation, chunks: readonly U
     relay: (services) => interpretation.createRelay({ ...services, ...relayFacts }),
     drainOnCancel: false,
     keepAlive,
+    allowance,
     onFirstContent: () => undefined,
     settle(_, { status }) {
       settled = status;

@@ -54,3 +54,26 @@ test("a server that knows both names gets the client's own, and the newer one fr
   expect(sent("chat, older name")).toEqual({ max_tokens: 20 });
   expect(sent("Messages")).toEqual({ max_completion_tokens: 20 });
 });
+
+test.each([
+  [8_000, { maxOutputTokens: 8_000, thinkingBudget: 6_400 }],
+  [1_500, { maxOutputTokens: 1_500, thinkingBudget: 1_200 }],
+  [1_200, { maxOutputTokens: 1_200, thinkingBudget: 1_024 }],
+  [1_025, { maxOutputTokens: 1_025, thinkingBudget: 1_024 }],
+])("Gemini's budget for thoughts is lowered with a cap of %p that can be borne, and not below 1,024", (outputCap, expected) => {
+  const { model, route } = routeIn("google-generate");
+  const thinker = { model, route: { ...route, upstreamModel: "gemini-2.5-pro" }, outputCap };
+  for (const [client, reasoning] of [
+    ["openai-chat", { reasoning: { max_tokens: 7_900 } }], ["openai-chat", { reasoning_effort: "high" }],
+    ["anthropic-messages", { thinking: { type: "enabled", budget_tokens: 7_900 }, max_tokens: 8_192 }],
+  ] as const) {
+    const { requestText } = interpretIn(client, { body: { model: "acme/large", messages, ...reasoning }, route: thinker });
+    const { generationConfig } = JSON.parse(requestText) as {
+      generationConfig: { maxOutputTokens: number; thinkingConfig: { thinkingBudget: number } };
+    };
+    const { maxOutputTokens, thinkingConfig: { thinkingBudget } } = generationConfig;
+    // A budget that was named and is lower than the cap stays as it is.
+    const budget = outputCap > 7_900 && "reasoning" in reasoning ? 7_900 : expected.thinkingBudget;
+    expect({ maxOutputTokens, thinkingBudget }).toEqual({ ...expected, thinkingBudget: budget });
+  }
+});

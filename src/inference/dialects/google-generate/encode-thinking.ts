@@ -44,6 +44,9 @@ function thinkingLevel(reasoning: ReasoningRequest, state: GeminiState): JsonObj
   return effort === undefined ? {} : { thinkingLevel: byEffort[effort]?.level ?? effort.toUpperCase() };
 }
 
+/** Thoughts count against the cap: where it is below their budget, a fifth of it is left for the answer, but of a small one less. */
+const budgetBelow = (cap: number): number => Math.min(cap - 1, Math.max(1_024, Math.floor(cap * 0.8)));
+
 /** A budget counts where no effort does: thinking that is on without an effort is `high`. */
 function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
   const { effort, enabled, budgetTokens } = reasoning;
@@ -57,6 +60,5 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
   const { min, max } = state.traits.budgetTokens;
   const budget = Math.min(max, Math.max(min, wanted));
   const cap = state.options.maxCompletionTokens;
-  // Thoughts count against the cap: where it is below their budget, a fifth of it is left for the answer.
-  return { thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, Math.floor(cap * 0.8)) : budget };
+  return { thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, budgetBelow(cap)) : budget };
 }
