@@ -201,7 +201,7 @@ export class Connections {
     const { database, clock, llmKeyEditor } = this.options;
     const key = await llmKeyEditor.current(keyId);
     if (key === undefined) return undefined;
-    const { secret } = await llmKeyEditor.rotate({ workspaceId, hash: key.hash }, tokenExpiresAtMs);
+    const { secret } = await llmKeyEditor.rotate({ workspaceId, hash: key.hash }, { tokenExpiresAtMs });
     await database
       .updateTable("connections")
       .set({ refreshed_at_ms: clock.nowMs(), refreshed_address: address })

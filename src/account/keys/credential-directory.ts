@@ -19,6 +19,8 @@ export class CredentialDirectory {
   private readonly workspaces = new Map<string, Workspace>();
   private readonly byHash = new Map<string, Credential>();
   private readonly hashById = new Map<string, string>();
+  /** Hashes of secrets before the last rotation that are still accepted. */
+  private readonly previousHashById = new Map<string, string>();
   /** Ids of the keys that a key has made. */
   private readonly childIds = new Map<string, Set<string>>();
 
@@ -43,7 +45,8 @@ export class CredentialDirectory {
   /** The LLM key whose stored hash this is, whatever its state; undefined when there is none or it was deleted. */
   llmKeyByHash(hash: string): LlmKey | undefined {
     const credential = this.byHash.get(hash);
-    return credential?.kind === "llm-key" ? credential.key : undefined;
+    // The hash of a secret before the last rotation leads to its key, and names it no more.
+    return credential?.kind === "llm-key" && credential.key.hash === hash ? credential.key : undefined;
   }
 
   /** The LLM key with this record id, whatever its state; undefined when there is none or it was deleted. */
@@ -127,11 +130,20 @@ export class CredentialDirectory {
     const hash = this.hashById.get(id);
     if (hash !== undefined) this.byHash.delete(hash);
     this.hashById.delete(id);
+    const previous = this.previousHashById.get(id);
+    if (previous !== undefined) this.byHash.delete(previous);
+    this.previousHashById.delete(id);
   }
 
   private replace(id: string, hash: string, credential: Credential): void {
     this.forget(id);
     this.hashById.set(id, hash);
     this.byHash.set(hash, credential);
+    if (credential.kind !== "llm-key" || credential.key.previous === undefined) return;
+    const { key } = credential;
+    const { hash: previous, untilMs } = credential.key.previous;
+    // The old secret is the key with an earlier end.
+    this.byHash.set(previous, { ...credential, key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) } });
+    this.previousHashById.set(id, previous);
   }
 }

@@ -61,17 +61,20 @@ export class LlmKeyEditor {
   }
 
   /**
-   * Gives a key another secret; the old one is dead when this resolves. `tokenExpiresAtMs` is the end of the secret of a connected
-   * app. Throws `not_found`, and `conflict` for all but one at a time.
+   * Gives a key another secret; the old one is dead when this resolves, or accepted until `previousUntilMs`. `tokenExpiresAtMs` is the
+   * end of the secret of a connected app. Throws `not_found`, and `conflict` for all but one at a time.
    */
-  rotate(reference: LlmKeyReference, tokenExpiresAtMs?: number): Promise<{ secret: string; key: LlmKey }> {
+  rotate(
+    reference: LlmKeyReference, { tokenExpiresAtMs, previousUntilMs }: { tokenExpiresAtMs?: number; previousUntilMs?: number } = {},
+  ): Promise<{ secret: string; key: LlmKey }> {
     if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
     const prefix = this.find(reference).connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix;
     const secret = newSecret(prefix);
     return this.write(reference, async ({ id, hash: current }) => {
       const { hash: oldHash } = reference;
       const key = current === oldHash ? await this.store.rotate(id, {
-        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, prefix), nowMs: this.clock.nowMs(), tokenExpiresAtMs,
+        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, prefix), nowMs: this.clock.nowMs(),
+        tokenExpiresAtMs, previousUntilMs,
       }) : undefined;
       if (key === undefined) throw rotatedMeanwhile();
       this.directory.putLlmKey(key);

@@ -25,6 +25,8 @@ interface LlmKeyRow {
   connection_id: string | null;
   connection_scopes: string | null;
   token_expires_at_ms: number | null;
+  previous_hash: string | null;
+  previous_until_ms: number | null;
 }
 
 export interface LlmKeyTables {
@@ -54,6 +56,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
   creatorUserId: row.creator_user_id,
+  ...(row.previous_hash === null ? {} : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
   ...(row.connection_id === null ? {} : { connection: {
     id: row.connection_id, scopes: (textList(row.connection_scopes) ?? []).filter(isScope), tokenExpiresAtMs: row.token_expires_at_ms,
@@ -80,6 +83,8 @@ export interface NewSecret {
   hash: string;
   label: string;
   nowMs: number;
+  /** Until when the old secret is accepted as well; absent refuses it at once. */
+  previousUntilMs?: number | undefined;
   /** End of the secret as an access token; absent leaves it as it is. */
   tokenExpiresAtMs?: number | undefined;
 }
@@ -157,6 +162,8 @@ export class LlmKeyStore {
       connection_id: key.connection?.id ?? null,
       connection_scopes: listText(key.connection?.scopes ?? null),
       token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
+      previous_hash: null,
+      previous_until_ms: null,
     }).execute();
   }
 
@@ -182,9 +189,11 @@ export class LlmKeyStore {
   }
 
   /** Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted. */
-  async rotate(id: string, { oldHash, hash, label, nowMs, tokenExpiresAtMs }: NewSecret): Promise<LlmKey | undefined> {
+  async rotate(id: string, { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs }: NewSecret): Promise<LlmKey | undefined> {
     const expiry = tokenExpiresAtMs === undefined ? {} : { token_expires_at_ms: tokenExpiresAtMs };
-    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs, ...expiry })
+    const previous = previousUntilMs === undefined
+      ? { previous_hash: null, previous_until_ms: null } : { previous_hash: oldHash, previous_until_ms: previousUntilMs };
+    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs, ...expiry, ...previous })
       .where("id", "=", id).where("hash", "=", oldHash).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
     return row && fromRow(row);
   }

@@ -33,6 +33,8 @@ export interface LlmKey {
   allowedModels: readonly string[] | null;
   allowedEndpoints: readonly string[] | null;
   creatorUserId: string;
+  /** The secret before the last rotation, while it is still accepted; absent where it was refused at once. */
+  previous?: { hash: string; untilMs: number };
   /** The key that made this one, within whose limits it stays; absent where no key did. */
   parentKeyId?: string;
   /** The connected app whose access token this key is; absent for keys that people and programs hold themselves. */

@@ -138,21 +138,37 @@ export const deleteKey = defineEndpoint<Dependencies>({
   },
 });
 
-/** Gives an LLM key another secret; the old one is refused from this answer on, and everything else goes on. */
-export const rotateKey = defineEndpoint<Dependencies>({
+const graceSecondsMax = 7 * 24 * 3_600;
+
+const rotationSchema = z.strictObject({
+  grace_seconds: z.int("must be whole seconds").min(0, "must not be below 0").max(graceSecondsMax, `must be at most ${graceSecondsMax}`)
+    .optional().describe("The old secret is accepted for so long; left out, it is refused at once."),
+});
+
+/** Gives an LLM key another secret; everything else goes on. */
+export const rotateKey = defineEndpoint<Dependencies, z.infer<typeof rotationSchema>>({
   ...shared,
   method: "POST",
   idempotent: true,
   path: "/keys/:hash/rotate",
   access: writes,
+  bodyBytesMax: accountBodyBytesMax,
   summary: "Rotate the secret of an LLM key.",
-  description: "The old secret is refused at once. Spend, windows and every other field stay; the hash in the key's path changes. "
-    + "Of two rotations at the same time one answers 409.",
-  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  description: "The old secret is refused at once, or after grace_seconds, a week at most; another rotation ends the one before. Spend, "
+    + "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
+  body: rotationSchema,
+  bodyOptional: true,
+  response: z.object({
+    key: z.string(), data: llmKeyObjectSchema,
+    previous_valid_until: z.string().optional().describe("Where there is a grace: when the old secret ends."),
+  }),
   async handle(context, deps) {
-    const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps));
+    const { grace_seconds: graceSeconds = 0 } = context.body;
+    const grace = graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
+    const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps), grace);
     context.changed = key.id;
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
-    return context.json({ key: secret, data }, { headers: neverCached });
+    const until = key.previous === undefined ? {} : { previous_valid_until: new Date(key.previous.untilMs).toISOString() };
+    return context.json({ key: secret, data, ...until }, { headers: neverCached });
   },
 });

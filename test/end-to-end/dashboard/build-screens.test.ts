@@ -147,19 +147,48 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.getByRole("dialog", { name: "Your key" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByText("↳ Robot's child").waitFor();
-    await row.getByRole("button", { name: "Rotate" }).click();
-    await page.getByRole("button", { name: "Rotate key" }).click();
-    const fresh = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
-    expect(fresh).not.toBe(secret);
     const status = async (key: string): Promise<number> =>
       (await fetch(`${scene.gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })).status;
-    expect(await status(secret)).toBe(401);
-    await page.keyboard.press("Escape");
+    const rotated = async (grace: string): Promise<string> => {
+      await row.getByRole("button", { name: "Rotate" }).click();
+      await page.getByLabel("The old secret").selectOption(grace);
+      await page.getByRole("button", { name: "Rotate key" }).click();
+      const fresh = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      return fresh;
+    };
+    const second = await rotated("3600");
+    expect([await status(secret), await status(second)]).toEqual([200, 200]);
+    const third = await rotated("0");
+    expect([await status(second), await status(third)]).toEqual([401, 200]);
     await row.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete key" }).click();
     await page.getByText("↳ Robot's child").waitFor({ state: "detached" });
     const names = listAt(await scene.ask("developer", "GET", "/keys"), "data").map((key) => textAt(key, "name"));
     expect(names).not.toContain("Robot");
+    await screen.close();
+  });
+
+  test("a management key is made with the scopes that were chosen, and revoked", async () => {
+    const screen = await scene.open("owner", "/keys");
+    const { page } = screen;
+    await tabTo(page, "Create management key");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Name").fill("Deployer");
+    await page.getByLabel("see usage and requests").check();
+    await page.getByRole("button", { name: "Create management key" }).last().click();
+    const secret = await page.getByRole("dialog", { name: "Your management key" }).locator("code").first().innerText();
+    const status = async (path: string): Promise<number> =>
+      (await fetch(scene.gateway.baseUrl + path, { headers: { authorization: `Bearer ${secret}` } })).status;
+    expect([await status("/budgets"), await status("/keys")]).toEqual([200, 403]);
+    await page.keyboard.press("Escape");
+    await expectSound(screen);
+    await page.getByRole("row").filter({ hasText: "Deployer" }).getByRole("button", { name: "Revoke" }).click();
+    await page.getByLabel("Reason").fill("no longer needed");
+    await page.getByRole("button", { name: "Revoke key" }).click();
+    await page.getByRole("row").filter({ hasText: "Deployer" }).waitFor({ state: "detached" });
+    expect(await status("/budgets")).toBe(401);
     await screen.close();
   });
 });

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     const [newest] = listAt(await scene.ask("developer", "GET", "/analytics/generations?limit=1"), "data");
     const id = textAt(newest, "id");
     await choose(id, new RegExp(`/dashboard/activity\\?id=${id}`));
-    expect(await page.getByRole("dialog", { name: "Request" }).isVisible()).toBe(true);
+    await page.getByRole("dialog", { name: "Request" }).waitFor();
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Search" }).waitFor();
@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     expect(await page.getByLabel("Model").inputValue()).toBe("g/?");
     await page.locator("body").click({ position: { x: 2, y: 2 } });
     await page.keyboard.press("?");
-    expect(await page.getByRole("dialog", { name: "Keyboard" }).getByText("g a", { exact: true }).isVisible()).toBe(true);
+    await page.getByRole("dialog", { name: "Keyboard" }).getByText("g a", { exact: true }).waitFor();
     await close();
   });
 

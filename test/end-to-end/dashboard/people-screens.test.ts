@@ -50,8 +50,10 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
     await transferred;
     expect(await roles()).toMatchObject({ "Member Example": "admin", "Developer Example": "owner" });
     await page.getByRole("row").filter({ hasText: "member@example.com" }).getByRole("button", { name: "Remove" }).click();
+    const removed = page.waitForResponse((response) => response.request().method() === "DELETE" && response.ok());
     await page.getByRole("dialog", { name: "Remove Member Example" }).getByRole("button", { name: "Remove member" }).click();
-    await page.getByRole("cell", { name: "member@example.com" }).waitFor({ state: "detached" });
+    await removed;
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(Object.keys(await roles())).not.toContain("Member Example");
     await expectSound(screen);
     await screen.close();

@@ -9,7 +9,7 @@ import { Button, Card, Facts, Field, Input, Loaded, Problem, Select, Skeleton, S
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
-import { changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery } from "./api.ts";
+import { authRequest, changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery } from "./api.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 
 const themes = [["system", "as the system"], ["light", "light"], ["dark", "dark"]] as const;
@@ -85,6 +85,30 @@ function DeleteAccount({ email }: { email: string }) {
   );
 }
 
+function ChangeEmail({ email }: { email: string }) {
+  const [wanted, setWanted] = useState("");
+  const [password, setPassword] = useState("");
+  const change = useMutation({
+    mutationFn: () => authRequest("POST", "/change-email", { new_email: wanted, ...(password === "" ? {} : { password }) }),
+  });
+  return (
+    <details>
+      <summary>Change the e-mail address</summary>
+      <Form action="Change address" work={change} onSubmit={() => change.mutate()}>
+        <div className={style.grid}>
+          <Field label="New address" hint={`Now ${email}. It changes once the link that is mailed there was used.`}>
+            {(id) => <Input id={id} type="email" required value={wanted} onChange={(event) => setWanted(event.target.value)} />}
+          </Field>
+          <Field label="Password of the account">
+            {(id) => <Input id={id} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />}
+          </Field>
+        </div>
+        {change.isSuccess ? <p role="status">A link was sent to {wanted}.</p> : null}
+      </Form>
+    </details>
+  );
+}
+
 function Name({ name }: { name: string }) {
   const queries = useQueryClient();
   const [text, setText] = useState(name);
@@ -108,6 +132,7 @@ export function AccountPage() {
           <div className={style.stack}>
             <Facts rows={[["E-mail", session.user.email], ["Role here", session.workspace.role], ["Runs this installation", session.user.operator ? "yes" : "no"]]} />
             <Name key={session.user.name} name={session.user.name} />
+            <ChangeEmail email={session.user.email} />
           </div>
         )}
       </Card>

@@ -48,5 +48,6 @@ export const keysQuery = queryOptions({ queryKey: ["keys"], queryFn: () => reque
 export const createKey = (body: KeyFields) => request<MadeKey>("/keys", { method: "POST", body });
 export const createChild = ({ hash, body }: { hash: string; body: KeyFields }) => request<MadeKey>(`/keys/${hash}/children`, { method: "POST", body });
 export const changeKey = (hash: string, body: Partial<KeyFields> & { disabled?: boolean }) => request(`/keys/${hash}`, { method: "PATCH", body });
-export const rotateKey = (hash: string) => request<MadeKey>(`/keys/${hash}/rotate`, { method: "POST" });
+export const rotateKey = ({ hash, graceSeconds }: { hash: string; graceSeconds: number }) =>
+  request<MadeKey>(`/keys/${hash}/rotate`, { method: "POST", body: { grace_seconds: graceSeconds } });
 export const deleteKey = (hash: string) => request(`/keys/${hash}`, { method: "DELETE" });

@@ -4,14 +4,17 @@ import { useState } from "react";
 import { useScope } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { localTime, usd, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Empty, Field, Input, Loaded, Problem, Select, Status } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
+import { ManagementKeysCard } from "../management-keys/management-keys-card.tsx";
 import { type Key, type MadeKey, changeKey, deleteKey, keysQuery, rotateKey } from "./api.ts";
 import { KeyForm } from "./key-form.tsx";
 import { SecretOnce } from "./secret-once.tsx";
+
+const graces = [["0", "fails at once"], ["3600", "works for another hour"], ["86400", "works for another day"], ["604800", "works for another week"]] as const;
 
 type Act = "edit" | "child" | "rotate" | "delete";
 
@@ -39,12 +42,14 @@ function limitsOf({ allowed_models: models, tpm }: Key): string {
 /** Keys of the workspace: who spends what, up to which cap, and what each may be used for. */
 export function KeysPage() {
   const mayWrite = useScope("write:llm-keys");
+  const seesManagement = useScope("read:management-keys");
   const queries = useQueryClient();
   const keys = useQuery(keysQuery);
   const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<MadeKey>();
   const [chosen, setChosen] = useState<{ act: Act; of: Key }>();
   const [text, setText] = useState("");
+  const [grace, setGrace] = useState("0");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["keys"] });
   const close = (): void => {
     setMaking(false);
@@ -102,13 +107,15 @@ export function KeysPage() {
           )}
         </Loaded>
       </Card>
+      {seesManagement ? <ManagementKeysCard /> : null}
       <Modal title="Create key" open={isMaking} onClose={close}><KeyForm onMade={shown} onChanged={done} /></Modal>
       <Modal title={`Edit ${of?.name ?? ""}`} open={opens("edit")} onClose={close}><KeyForm changed={of} onMade={shown} onChanged={done} /></Modal>
       <Modal title={`Key below ${of?.name ?? ""}`} open={opens("child")} onClose={close}><KeyForm parent={of} onMade={shown} onChanged={done} /></Modal>
       <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)}>{made === undefined ? null : <SecretOnce secret={made.key} />}</Modal>
       <Confirm title={`Rotate ${of?.name ?? ""}`} open={opens("rotate")} onClose={close} action="Rotate key" work={rotate}
-        onConfirm={() => of && rotate.mutate(of.hash)}>
-        <p>It gets another secret, which is shown once. Requests with the old one fail at once; limits and records stay.</p>
+        onConfirm={() => of && rotate.mutate({ hash: of.hash, graceSeconds: Number(grace) })}>
+        <p>It gets another secret, which is shown once. Limits and records stay.</p>
+        <Field label="The old secret">{(id) => <Select id={id} value={grace} options={graces} onChange={setGrace} />}</Field>
       </Confirm>
       <Confirm title={`Delete ${of?.name ?? ""}`} open={opens("delete")} onClose={close} action="Delete key" work={remove}
         onConfirm={() => of && remove.mutate(of.hash)}>

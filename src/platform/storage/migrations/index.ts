@@ -28,6 +28,7 @@ import { conversations } from "./2026-12-16-conversations.ts";
 import { overdrawnAccounts } from "./2026-12-23-overdrawn-accounts.ts";
 import { sharedFacts } from "./2026-12-23-shared-facts.ts";
 import { preferencesAndVersions } from "./2026-12-21-preferences-and-versions.ts";
+import { previousSecrets } from "./2026-12-21-previous-secrets.ts";
 import { statements } from "./2026-12-21-statements.ts";
 import { payments } from "./2026-11-30-payments.ts";
 
@@ -36,6 +37,6 @@ export const migrations: readonly Migration[] = [
   firstSchema, storedResponses, presetsAndKeyUses, childKeys, insights, securityAndGrants, providerKeys, people, documentJobs,
   payments, blocking, budgets, usageByKey, userLinks, changedWorkspaces,
   referrals, connections, signIn, uncollected, idempotentRequests, auditChain, backgroundRuns, hub,
-  consentIndexes, conversations, unfinishedGenerations, blockingBudgets, preferencesAndVersions, statements, overdrawnAccounts,
-  sharedFacts,
+  consentIndexes, conversations, unfinishedGenerations, blockingBudgets, preferencesAndVersions, previousSecrets, statements,
+  overdrawnAccounts, sharedFacts,
 ];
