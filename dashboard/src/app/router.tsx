@@ -10,7 +10,9 @@ const root = createRootRoute({
 
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-const filterNames = ["model", "provider", "status", "key_id", "days", "id", "group", "q"] as const;
+const filterNames = [
+  "model", "provider", "status", "key_id", "error", "app", "range", "from", "to", "days", "id", "group", "figure", "q",
+] as const;
 
 /** What a page is narrowed to. */
 type Filters = Partial<Record<(typeof filterNames)[number], string | undefined>>;

@@ -5,7 +5,7 @@ import { keepTabWorkspace, tabWorkspace } from "../lib/workspace.ts";
 /** The person who is signed in, and the workspace that the session works in. */
 export interface Session {
   user: { id: string; name: string; email: string; operator: boolean };
-  workspace: { id: string; name: string; role: string };
+  workspace: { id: string; name: string; role: string; organization_id: string | null };
   scopes: readonly string[];
 }
 

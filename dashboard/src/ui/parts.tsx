@@ -46,9 +46,9 @@ export function Empty({ children, action }: { children: ReactNode; action?: Reac
 }
 
 /** Says what could not be read; the rest of the page lives on. */
-export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+export function Problem({ error, retry, traceId: known }: { error: unknown; retry?: () => void; traceId?: string | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
-  const traceId = error instanceof ApiError ? error.traceId : null;
+  const traceId = error instanceof ApiError ? error.traceId : known ?? null;
   return (
     <div className={style.problem} role="alert">
       <p>{message}</p>

@@ -1,19 +1,26 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request } from "../../lib/api.ts";
+import { type RangeSearch, rangeOf } from "../../lib/time.ts";
 
 /** A request as the log shows it. */
 export interface Generation {
   id: string;
   created_at: string;
   key_id: string;
+  key_name: string | null;
+  app_title: string | null;
   model: string;
   requested_model: string;
   provider_name: string | null;
   status: string;
+  error: { code: string; status: number } | null;
   finish_reason: string | null;
   streamed: boolean;
+  attempts: number;
+  fallback: boolean;
   tokens_prompt: number;
   tokens_completion: number;
+  tokens_cached: number;
   total_cost: number;
   latency: number | null;
   total_time: number | null;
@@ -23,34 +30,104 @@ export interface Generation {
 export interface Explanation {
   id: string;
   explanation: readonly string[];
-  lines: readonly { part: string; quantity: number; usd_per_million?: string | number | null; amount_usd: number }[];
+  lines: readonly { part: string; quantity: number; usd_per_million: number; amount_usd: number }[];
   charged_usd: number;
+  sources: { monthly_usd: number; topup_usd: number; uncollected_usd: number };
   generation: GenerationDetails;
 }
 
-/** What was tried, and what came of it. */
-export interface GenerationDetails extends Generation {
-  attempts: readonly { provider: string; outcome: string; status?: number | null; reason?: string | null; duration_ms: number }[];
+/** One provider that was asked. */
+export interface Attempt {
+  provider: string;
+  model: string;
+  outcome: string;
+  status?: number | null;
+  reason?: string | null;
+  duration_ms: number;
 }
 
-/** What the log is narrowed to. */
-export interface ActivityFilters {
+/** What was tried, and what came of it. */
+export interface GenerationDetails extends Omit<Generation, "attempts"> {
+  attempts: readonly Attempt[];
+  routing: { order: readonly string[]; left_out: readonly string[] } | null;
+  translation_loss: readonly string[];
+  usage_estimated: boolean;
+  usage_clamped: boolean;
+  output_cap: number | null;
+  price: { version: string | null } | null;
+  hold: { reserved_usd: number };
+  trace_id: string;
+}
+
+/** What the log is narrowed to: as the address has it, and as the API takes it. */
+export interface ActivityFilters extends RangeSearch {
   model?: string | undefined;
   provider?: string | undefined;
   status?: string | undefined;
   key_id?: string | undefined;
-  days?: string | undefined;
+  error?: string | undefined;
+  app?: string | undefined;
 }
 
-const dayMs = 86_400_000;
+/** The query of a list, for a range that begins in the past and has no end, so that newer requests belong to it. */
+function parametersOf({ range, from, to, ...filters }: ActivityFilters): Record<string, string | undefined> {
+  if (range === undefined && from === undefined) return filters;
+  const { fromMs, toMs } = rangeOf({ range, from, to }, "24h");
+  return { ...filters, from: new Date(fromMs).toISOString(), ...(to === undefined ? {} : { to: new Date(toMs).toISOString() }) };
+}
 
-export const generationsQuery = ({ days, ...filters }: ActivityFilters) => infiniteQueryOptions({
-  queryKey: ["generations", days, filters],
+export const generationsQuery = (filters: ActivityFilters) => infiniteQueryOptions({
+  queryKey: ["generations", filters],
   initialPageParam: "",
-  queryFn: ({ pageParam, signal }) => request<List<Generation>>(`/analytics/generations${queryOf({
-    ...filters, limit: 50, after: pageParam, from: days === undefined ? undefined : new Date(Date.now() - Number(days) * dayMs).toISOString(),
-  })}`, { signal }),
+  queryFn: ({ pageParam, signal }) =>
+    request<List<Generation>>(`/analytics/generations${queryOf({ ...parametersOf(filters), limit: 50, after: pageParam })}`, { signal }),
   getNextPageParam: (page) => (page.has_more ? page.next_cursor ?? undefined : undefined),
+});
+
+const newerMax = 100;
+const newerEveryMs = 30_000;
+
+/** Requests that have come since one: counted while the page is looked at, and shown when they are asked for. */
+export const newerQuery = (filters: ActivityFilters, newest: string | undefined) => queryOptions({
+  queryKey: ["generations", "newer", filters, newest],
+  queryFn: () => request<List<Generation>>(`/analytics/generations${queryOf({
+    ...parametersOf(filters), from: new Date(Date.parse(newest ?? "") + 1).toISOString(), limit: newerMax,
+  })}`),
+  enabled: newest !== undefined && filters.to === undefined,
+  staleTime: 0, refetchInterval: newerEveryMs, refetchOnWindowFocus: true,
+  select: ({ data, has_more: hasMore }) => ({ count: data.length, text: hasMore ? `${newerMax} or more` : String(data.length) }),
+});
+
+/** The path of the table of everything that the filters let through. */
+export const csvPath = (filters: ActivityFilters): string => `/analytics/generations${queryOf({ ...parametersOf(filters), format: "csv" })}`;
+
+/** What requests add up to, over time. */
+export interface Histogram {
+  bucket_seconds: number;
+  from: string;
+  to: string;
+  data: readonly { bucket: string; requests: number; errors: number; cost: number }[];
+  totals: { requests: number; errors: number; tokens: number; cost: number };
+  complete: boolean;
+  counted_from: string | null;
+}
+
+export const histogramQuery = (filters: ActivityFilters) => queryOptions({
+  queryKey: ["generations", "histogram", filters],
+  queryFn: () => request<Histogram>(`/analytics/generations/histogram${queryOf(parametersOf(filters))}`),
+});
+
+/** What went wrong, and what was refused before any provider was asked. */
+export interface Failures {
+  data: readonly {
+    status: string; code: string | null; http_status: number | null; provider: string | null; model: string; requests: number; last_at: string;
+  }[];
+  refused: readonly { code: string; http_status: number; key_id: string; key_name: string | null; requests: number }[];
+}
+
+export const failuresQuery = (filters: ActivityFilters) => queryOptions({
+  queryKey: ["generations", "failures", filters],
+  queryFn: () => request<Failures>(`/analytics/errors${queryOf(parametersOf(filters))}`),
 });
 
 export const latestQuery = queryOptions({
@@ -60,3 +137,13 @@ export const latestQuery = queryOptions({
 export const explanationQuery = (id: string) => queryOptions({
   queryKey: ["explanation", id], queryFn: () => request<Explanation>(`/generation/${encodeURIComponent(id)}/explain`),
 });
+
+interface Privacy {
+  blocked_providers: readonly string[];
+}
+
+/** Asks a provider no more for this workspace, whatever the request. */
+export async function blockProvider(provider: string): Promise<void> {
+  const { blocked_providers: blocked } = await request<Privacy>("/security/privacy");
+  await request("/security/privacy", { method: "PATCH", body: { blocked_providers: [...new Set([...blocked, provider])] } });
+}

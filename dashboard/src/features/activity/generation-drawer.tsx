@@ -1,57 +1,136 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { useScope } from "../../app/session.ts";
 import { count, duration, localTime, requestCost, utc } from "../../lib/format.ts";
-import { Code, Facts, Loaded } from "../../ui/parts.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
+import { Actions, Button, Code, Facts, Loaded, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { explanationQuery } from "./api.ts";
+import { type Explanation, type GenerationDetails, blockProvider, explanationQuery } from "./api.ts";
 import { GenerationStatus } from "./generations-table.tsx";
 import { Waterfall } from "./waterfall.tsx";
 
-/** One request: what was tried, what it cost and why. */
-export function GenerationDrawer({ id, onClose }: { id: string | undefined; onClose: () => void }) {
+/** One request: what was tried, what it cost and why. J and K walk the filtered list. */
+export function GenerationDrawer({ id, onClose, onStep }: { id: string | undefined; onClose: () => void; onStep: (by: number) => void }) {
+  useEffect(() => {
+    if (id === undefined) return undefined;
+    const press = (event: KeyboardEvent): void => {
+      if (event.key === "j" || event.key === "J") onStep(1);
+      if (event.key === "k" || event.key === "K") onStep(-1);
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [id, onStep]);
   return (
     <Drawer title="Request" open={id !== undefined} onClose={onClose}>
-      {id === undefined ? null : <GenerationDetails id={id} />}
+      {id === undefined ? null : (
+        <>
+          <Actions>
+            <Button look="plain" onClick={() => onStep(-1)}>Newer (K)</Button><Button look="plain" onClick={() => onStep(1)}>Older (J)</Button>
+          </Actions>
+          <GenerationShown id={id} />
+        </>
+      )}
     </Drawer>
   );
 }
 
-function GenerationDetails({ id }: { id: string }) {
+const failedProviders = ({ attempts }: GenerationDetails): string[] =>
+  [...new Set(attempts.filter(({ outcome }) => outcome === "failed").map(({ provider }) => provider))];
+
+/** Asks a provider that failed no more, for those who may decide that. */
+function SteerAway({ generation }: { generation: GenerationDetails }) {
+  const mayBlock = useScope("write:security");
+  const block = useMutation({ mutationFn: blockProvider });
+  const providers = failedProviders(generation);
+  if (!mayBlock || providers.length === 0) return null;
+  if (block.isSuccess) return <p role="status">{block.variables} is asked no more for this workspace. The workspace's privacy settings undo it.</p>;
+  return (
+    <>
+      <Actions>{providers.map((provider) => (
+        <Button key={provider} look="plain" disabled={block.isPending} onClick={() => block.mutate(provider)}>{`Ask ${provider} no more`}</Button>
+      ))}</Actions>
+      {block.error === null ? null : <Problem error={block.error} />}
+    </>
+  );
+}
+
+/** Who was in which place and why, and who was left out by which rule. */
+function RoutingTrail({ routing }: Pick<GenerationDetails, "routing">) {
+  if (routing === null) return <p>Only one provider could serve it.</p>;
+  return (
+    <>
+      <ol>{routing.order.map((line) => <li key={line}>{line}</li>)}</ol>
+      {routing.left_out.length === 0 ? null : <><h3>Left out</h3><ul>{routing.left_out.map((line) => <li key={line}>{line}</li>)}</ul></>}
+    </>
+  );
+}
+
+function Price({ explanation: { explanation, lines, sources, generation } }: { explanation: Explanation }) {
+  const paid = [["monthly credits", sources.monthly_usd], ["top-ups", sources.topup_usd], ["not collected", sources.uncollected_usd]] as const;
+  return (
+    <>
+      <ul>{explanation.map((sentence) => <li key={sentence}>{sentence}</li>)}</ul>
+      {lines.length === 0 ? null : (
+        <Table rows={lines} rowKey={({ part }) => part} caption="Price by part" columns={[
+          { head: "Part", cell: ({ part }) => part },
+          { head: "Quantity", number: true, cell: ({ quantity }) => quantity },
+          { head: "USD per million", number: true, cell: ({ usd_per_million: price }) => price },
+          { head: "Amount", number: true, cell: ({ amount_usd: amount }) => requestCost(amount) },
+        ]} />
+      )}
+      <Facts rows={[
+        ["Held", requestCost(generation.hold.reserved_usd)],
+        ...paid.filter(([, amount]) => amount > 0).map(([name, amount]) => [`From ${name}`, requestCost(amount)] as const),
+        ...(generation.price === null ? [] : [["Price version", generation.price.version ?? "–"] as const]),
+        ...(generation.output_cap === null ? [] : [["Output cap", `${count(generation.output_cap)} tokens`] as const]),
+        ...(generation.usage_estimated ? [["Usage", "estimated: the provider named none"] as const] : []),
+        ...(generation.usage_clamped ? [["Usage", "cut to what can have been used"] as const] : []),
+      ]} />
+    </>
+  );
+}
+
+/** What was sent is not kept, so the repeat has the request's settings and an empty message. */
+const curlOf = ({ requested_model: model, streamed }: GenerationDetails): string =>
+  `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n`
+  + `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
+
+function GenerationShown({ id }: { id: string }) {
   const query = useQuery(explanationQuery(id));
+  const mayAsk = useScope("inference");
   return (
     <Loaded query={query} height={400}>
       {(explanation) => {
-        const { generation, lines, explanation: words } = explanation;
+        const { generation } = explanation;
         return (
           <>
             <Facts rows={[
-              ["Id", <code key="id">{id}</code>], ["State", <GenerationStatus key="state" status={generation.status} />], ["Model", generation.model],
+              ["Id", <code key="id">{explanation.id}</code>], ["State", <GenerationStatus key="state" status={generation.status} />],
+              ["Model", generation.model], ["Asked for", generation.requested_model],
               ["Provider", generation.provider_name ?? "–"], ["Charged", requestCost(explanation.charged_usd)],
               ["Tokens in / out", `${count(generation.tokens_prompt)} / ${count(generation.tokens_completion)}`],
               ["First token", duration(generation.latency)], ["Total", duration(generation.total_time)], ["Finish", generation.finish_reason ?? "–"],
-              ["Time", <time key="time" title={utc(generation.created_at)}>{localTime(generation.created_at)}</time>],
+              ...(generation.error === null ? [] : [["Error", `${generation.error.code}, ${generation.error.status}`] as const]),
+              ["Time", <time key="time" dateTime={generation.created_at} title={utc(generation.created_at)}>{localTime(generation.created_at)}</time>],
             ]} />
             <h2>Attempts</h2>
             <Waterfall attempts={generation.attempts} />
-            {lines.length === 0 ? null : (
-              <>
-                <h2>Price</h2>
-                <Table rows={lines} rowKey={({ part }) => part} caption="Price by part" columns={[
-                  { head: "Part", cell: ({ part }) => part },
-                  { head: "Quantity", number: true, cell: ({ quantity }) => quantity },
-                  { head: "USD per million", number: true, cell: ({ usd_per_million: price }) => price ?? "–" },
-                  { head: "Amount", number: true, cell: ({ amount_usd: amount }) => requestCost(amount) },
-                ]} />
-              </>
+            <SteerAway generation={generation} />
+            <h2>Routing</h2>
+            <RoutingTrail routing={generation.routing} />
+            <h2>Why it cost this</h2>
+            <Price explanation={explanation} />
+            {generation.translation_loss.length === 0 ? null : (
+              <><h2>Lost in translation</h2><ul>{generation.translation_loss.map((loss) => <li key={loss}>{loss}</li>)}</ul></>
             )}
-            <h2>In words</h2>
-            <ul>{words.map((sentence) => <li key={sentence}>{sentence}</li>)}</ul>
-            <h2>JSON</h2>
-            <Code text={JSON.stringify(explanation, null, 2)} />
+            <h2>Repeat</h2>
+            {mayAsk ? <Link to="/playground" search={{ model: generation.requested_model }}>Open in the playground</Link> : null}
+            <Code text={curlOf(generation)} />
+            <details><summary>JSON</summary><Code text={JSON.stringify(explanation, null, 2)} /></details>
           </>
         );
       }}
     </Loaded>
   );
 }
-

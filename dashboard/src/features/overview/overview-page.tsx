@@ -17,11 +17,12 @@ import { SetUp } from "./set-up.tsx";
 const UsageChart = lazy(async () => ({ default: (await import("../usage/usage-chart.tsx")).UsageChart }));
 
 const days = 14;
+const range = { range: `${days}d` };
 
 function Figures() {
   const credits = useQuery(creditsQuery);
-  const now = useQuery(usageQuery({ days, group: "model" }));
-  const before = useQuery(usageQuery({ days, daysAgo: days }));
+  const now = useQuery(usageQuery({ range, group: "model" }));
+  const before = useQuery(usageQuery({ range, before: true }));
   const rows = now.data?.data;
   const old = before.data?.data ?? [];
   const spend = rows === undefined ? undefined : sumOf(rows, "cost");
@@ -63,7 +64,7 @@ function Providers() {
 /** The first page: what is left to set up, what is spent, what fails, and the last requests. */
 export function OverviewPage() {
   const navigate = useNavigate();
-  const usage = useQuery(usageQuery({ days, group: "model" }));
+  const usage = useQuery(usageQuery({ range, group: "model" }));
   const latest = useQuery(latestQuery);
   const mayMakeKeys = useScope("write:llm-keys");
   const keys = useQuery({ ...keysQuery, enabled: mayMakeKeys });
@@ -76,7 +77,7 @@ export function OverviewPage() {
         <Card title="Spend by model, last 14 days, UTC" flush>
           <Loaded query={usage} height={280}>
             {({ data: rows }) => rows.length === 0 ? <Empty>No request yet.</Empty> : (
-              <Suspense fallback={<Skeleton height={280} />}><UsageChart rows={rows} group="model" figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"} /></Suspense>
+              <Suspense fallback={<Skeleton height={280} />}><UsageChart rows={rows} nameOf={({ model }) => model ?? "unknown"} figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"} /></Suspense>
             )}
           </Loaded>
         </Card>

@@ -1,45 +1,60 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useRef, useState } from "react";
-import { useSession } from "../../app/session.ts";
+import { getRouteApi } from "@tanstack/react-router";
+import { type FormEvent, useEffect, useState } from "react";
+import { useScope, useSession } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
-import { withPlaygroundKey } from "../../lib/playground-key.ts";
-import { count, duration, requestCost } from "../../lib/format.ts";
-import { Actions, Button, Card, Code, Field, Input, Problem } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Field, Input, Problem, Select } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { modelsQuery } from "../models/api.ts";
+import { AnswerCard, ShareButton } from "./answer-card.tsx";
+import { conversationsQuery, keepsQuery, presetsQuery } from "./api.ts";
+import { Attachments } from "./attachments.tsx";
+import { useConversation } from "./conversation.ts";
+import { type Attachment, type Draft, emptyDraft, fragmentOf, sharedOf } from "./draft.ts";
 import own from "./playground.module.css";
-import { type Answer, type Message, askModel } from "./stream.ts";
+import { SettingsForm } from "./settings-form.tsx";
 
 const route = getRouteApi("/playground");
 const columnsMax = 4;
+const idsMax = 2_000;
 
-const messagesOf = (system: string, prompt: string): Message[] => [
-  ...(system === "" ? [] : [{ role: "system" as const, content: system }]), { role: "user" as const, content: prompt },
-];
+/** Models that chat, and presets, by the names that requests have for them. */
+function useModelNames(): { names: readonly string[]; suggested: string } {
+  const { data: catalog } = useQuery(modelsQuery);
+  const mayReadPresets = useScope("read:presets");
+  const { data: presets } = useQuery({ ...presetsQuery, enabled: mayReadPresets });
+  const ids = catalog?.data.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id) ?? [];
+  // One that costs nothing comes first, so that the first request of a new workspace is answered.
+  const suggested = ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
+  return { names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)], suggested };
+}
 
-const codeOf = (model: string, messages: readonly Message[]): string =>
-  `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '${JSON.stringify({ model, messages }).replaceAll("'", "'\\''")}'`;
-
-function AnswerCard({ model, answer, messages }: { model: string; answer: Answer | undefined; messages: readonly Message[] }) {
-  const [showsCode, setShowsCode] = useState(false);
-  const speed = answer?.tokens === undefined || answer.totalMs === undefined ? undefined : answer.tokens / (answer.totalMs / 1_000);
+function ModelFields({ draft, suggested, names, onChange }: {
+  draft: Draft; suggested: string; names: readonly string[]; onChange: (models: readonly string[]) => void;
+}) {
+  const { models } = draft;
+  const choose = (column: number, model: string): void => onChange(models.map((before, index) => (index === column ? model : before)));
   return (
-    <Card title={model} actions={<Button look="plain" onClick={() => setShowsCode(!showsCode)}>{showsCode ? "Answer" : "Code"}</Button>}>
-      {showsCode ? <Code text={codeOf(model, messages)} /> : (
-        <div className={own["answer"]} aria-live="polite">
-          {answer?.problem === undefined ? answer?.text ?? "No answer yet." : <Problem error={new Error(answer.problem)} />}
-        </div>
-      )}
-      {answer === undefined ? null : (
-        <div className={own["meta"]}>
-          {answer.model ?? model}{answer.providers === undefined ? "" : ` by ${answer.providers}`}<br />
-          First token {duration(answer.firstTokenMs)}, total {duration(answer.totalMs)}, {count(answer.tokens)} tokens
-          {speed === undefined ? "" : `, ${speed.toFixed(0)} tokens/s`}, {requestCost(answer.costUsd)}<br />
-          {answer.generationId === undefined || answer.state !== "done" ? null : <Link to="/activity" search={{ id: answer.generationId }}>Open the record</Link>}
-        </div>
-      )}
-    </Card>
+    <div className={own["models"]}>
+      <datalist id="models">{names.map((name) => <option key={name} value={name} />)}</datalist>
+      {models.map((model, column) => (
+        <Field key={column} label={models.length === 1 ? "Model" : `Model ${column + 1}`}>
+          {(id) => <Input id={id} list="models" value={model} placeholder={suggested} onChange={(event) => choose(column, event.target.value)} />}
+        </Field>
+      ))}
+    </div>
+  );
+}
+
+function KeptConversations({ onOpen }: { onOpen: (id: string) => void }) {
+  const { data } = useQuery(conversationsQuery);
+  const kept = data?.data ?? [];
+  if (kept.length === 0) return null;
+  return (
+    <div className={own["kept"]}>
+      <Select label="Kept conversations" value="" onChange={(id) => { if (id !== "") onOpen(id); }}
+        options={[["", "Go on with a conversation"], ...kept.map(({ id, title }) => [id, title] as const)]} />
+    </div>
   );
 }
 
@@ -47,68 +62,71 @@ function AnswerCard({ model, answer, messages }: { model: string; answer: Answer
 export function PlaygroundPage() {
   const { model: first } = route.useSearch();
   const { data: session } = useSession();
-  const { data: catalog } = useQuery(modelsQuery);
-  const [models, setModels] = useState<readonly string[]>([first ?? ""]);
-  const [system, setSystem] = useState("");
-  const [prompt, setPrompt] = useState("");
-  const [answers, setAnswers] = useState<Readonly<Record<number, Answer>>>({});
-  const [asked, setAsked] = useState<readonly Message[]>([]);
+  const { names, suggested } = useModelNames();
+  const { data: keeping } = useQuery(keepsQuery);
+  const [shared] = useState(() => sharedOf(location.hash));
+  const [draft, setDraft] = useState<Draft>(shared?.draft ?? { ...emptyDraft, models: [first ?? ""] });
+  const [prompt, setPrompt] = useState(shared?.prompt ?? "");
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const [problem, setProblem] = useState<unknown>(null);
-  const running = useRef<AbortController>(null);
-  useEffect(() => () => running.current?.abort(), []);
-  const ids = catalog?.data.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id) ?? [];
-  const suggested = ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
-  const isBusy = Object.values(answers).some(({ state }) => state === "waiting" || state === "streaming");
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    if (session === undefined) return;
-    const controller = new AbortController();
-    running.current = controller;
-    const messages = messagesOf(system, prompt);
+  const conversation = useConversation();
+  const { turns, isBusy, stop } = conversation;
+  // Leaving the page ends what is under way, and its cost.
+  useEffect(() => stop, []);
+  const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
+  const models = draft.models.map((model) => model || suggested);
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     setProblem(null);
-    setAsked(messages);
-    setAnswers({});
-    try {
-      await withPlaygroundKey(session.workspace.id, (secret) => Promise.all(
-        models.map((model, column) => askModel({ model: model || suggested, messages }, {
-          secret, signal: controller.signal, onAnswer: (answer) => setAnswers((before) => ({ ...before, [column]: answer })),
-        })),
-      ));
-    } catch (error) {
-      setProblem(error);
-    }
+    await work().catch(setProblem);
   };
-  const choose = (column: number, model: string): void => setModels(models.map((before, index) => (index === column ? model : before)));
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (session === undefined || isBusy) return;
+    const keeps = keeping?.keep ?? false;
+    void attempt(async () => {
+      const asking = conversation.ask({ workspaceId: session.workspace.id, draft, models, prompt, attachments, keeps });
+      setAttachments([]);
+      await asking;
+    });
+  };
   return (
     <>
-      <PageHead title="Playground" />
+      <PageHead title="Playground">
+        {keeping?.keep ? <KeptConversations onOpen={(id) => void attempt(async () => change({ models: [await conversation.open(id)] }))} /> : null}
+      </PageHead>
       <Card>
-        <form className={own["form"]} onSubmit={(event) => void submit(event)}>
-          <datalist id="models">{ids.slice(0, 2_000).map((id) => <option key={id} value={id} />)}</datalist>
-          <div className={own["models"]}>
-            {models.map((model, column) => (
-              <Field key={column} label={models.length === 1 ? "Model" : `Model ${column + 1}`}>
-                {(id) => <Input id={id} list="models" value={model} placeholder={suggested} onChange={(event) => choose(column, event.target.value)} />}
-              </Field>
-            ))}
-          </div>
-          <Field label="System prompt">{(id) => <Input id={id} value={system} onChange={(event) => setSystem(event.target.value)} />}</Field>
+        <form className={own["form"]} onSubmit={submit}>
+          <ModelFields draft={draft} suggested={suggested} names={names} onChange={(next) => change({ models: next })} />
+          <Field label="System prompt">
+            {(id) => <Input id={id} value={draft.system} onChange={(event) => change({ system: event.target.value })} />}
+          </Field>
           <Field label="Message">
             {(id) => <textarea id={id} className={style["input"]} value={prompt} onChange={(event) => setPrompt(event.target.value)} required
               onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit(); }} />}
           </Field>
+          <Attachments files={attachments} onChange={setAttachments} />
+          <SettingsForm draft={draft} onChange={change} />
           <Actions>
-            <Button type="submit" disabled={isBusy}>Send</Button>
-            {isBusy ? <Button look="plain" onClick={() => running.current?.abort()}>Stop</Button> : null}
-            {models.length < columnsMax ? <Button look="plain" onClick={() => setModels([...models, ""])}>Compare with another model</Button> : null}
-            {models.length > 1 ? <Button look="plain" onClick={() => setModels(models.slice(0, -1))}>Remove the last model</Button> : null}
+            <Button type="submit" disabled={isBusy || suggested === ""}>Send</Button>
+            {isBusy ? <Button look="plain" onClick={stop}>Stop</Button> : null}
+            {models.length < columnsMax ? <Button look="plain" onClick={() => change({ models: [...draft.models, ""] })}>Compare with another model</Button> : null}
+            {models.length > 1 ? <Button look="plain" onClick={() => change({ models: draft.models.slice(0, -1) })}>Remove the last model</Button> : null}
+            <ShareButton fragment={() => fragmentOf({ draft, prompt })} />
+            {turns.length > 0 ? <Button look="plain" onClick={() => conversation.begin()}>New conversation</Button> : null}
           </Actions>
         </form>
       </Card>
       {problem === null ? null : <Problem error={problem} />}
-      <div className={own["answers"]}>
-        {models.map((model, column) => <AnswerCard key={column} model={model || suggested} answer={answers[column]} messages={asked} />)}
-      </div>
+      {conversation.keepProblem === null ? null : <Problem error={conversation.keepProblem} />}
+      {turns.length === 0 ? <div className={own["answers"]}>{models.map((model, column) => <AnswerCard key={column} model={model} answer={undefined} body={undefined} />)}</div> : null}
+      {turns.toReversed().map((turn, index) => (
+        <section key={turns.length - index} aria-label={`Turn ${turns.length - index}`} className={own["form"]}>
+          <p className={own["question"]}>{turn.text}</p>
+          <div className={own["answers"]}>
+            {turn.models.map((model, column) => <AnswerCard key={column} model={model} answer={turn.answers[column]} body={turn.bodies[column]} />)}
+          </div>
+        </section>
+      ))}
     </>
   );
 }

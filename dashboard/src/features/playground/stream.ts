@@ -1,8 +1,21 @@
+import { ApiError, send } from "../../lib/api.ts";
+import { withPlaygroundKey } from "../../lib/playground-key.ts";
+import type { ChatBody } from "./draft.ts";
+
+/** A tool that a model wants to be called. */
+export interface ToolCall {
+  name: string;
+  arguments: string;
+}
+
 /** What an answer has been so far. */
 export interface Answer {
   text: string;
+  reasoning: string;
+  calls: readonly ToolCall[];
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   problem?: string;
+  traceId?: string;
   model?: string;
   providers?: string;
   firstTokenMs?: number;
@@ -12,25 +25,18 @@ export interface Answer {
   generationId?: string;
 }
 
-/** One message of a conversation. */
-export interface Message {
-  role: "system" | "user" | "assistant";
-  content: string;
-}
-
-/** What is asked of a model. */
-export interface Question {
-  model: string;
-  messages: readonly Message[];
-  temperature?: number;
-  max_tokens?: number;
+interface Delta {
+  content?: string | null;
+  reasoning?: string | null;
+  reasoning_content?: string | null;
+  tool_calls?: readonly { index: number; function?: { name?: string; arguments?: string } }[];
 }
 
 interface Chunk {
   id?: string;
   model?: string;
-  choices?: readonly { delta?: { content?: string | null } }[];
-  usage?: { completion_tokens?: number; cost?: number };
+  choices?: readonly { delta?: Delta }[];
+  usage?: { completion_tokens?: number; cost?: number } | null;
   error?: { message?: string };
 }
 
@@ -47,12 +53,23 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
   }
 }
 
+function withCalls(calls: readonly ToolCall[], pieces: NonNullable<Delta["tool_calls"]>): readonly ToolCall[] {
+  const next = [...calls];
+  for (const { index, function: piece } of pieces) {
+    const before = next[index] ?? { name: "", arguments: "" };
+    next[index] = { name: before.name + (piece?.name ?? ""), arguments: before.arguments + (piece?.arguments ?? "") };
+  }
+  return next;
+}
+
 const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
-  const piece = chunk.choices?.[0]?.delta?.content ?? "";
+  const delta = chunk.choices?.[0]?.delta ?? {};
+  const [text, reasoning] = [delta.content ?? "", delta.reasoning ?? delta.reasoning_content ?? ""];
+  const hasContent = text !== "" || reasoning !== "" || delta.tool_calls !== undefined;
   return {
     ...before,
-    text: before.text + piece,
-    ...(piece !== "" && before.firstTokenMs === undefined ? { firstTokenMs: performance.now() - startedMs } : {}),
+    text: before.text + text, reasoning: before.reasoning + reasoning, calls: withCalls(before.calls, delta.tool_calls ?? []),
+    ...(hasContent && before.firstTokenMs === undefined ? { firstTokenMs: performance.now() - startedMs } : {}),
     ...(chunk.model === undefined ? {} : { model: chunk.model }), ...(chunk.id === undefined ? {} : { generationId: chunk.id }),
     ...(chunk.usage?.cost === undefined ? {} : { costUsd: chunk.usage.cost }),
     ...(chunk.usage?.completion_tokens === undefined ? {} : { tokens: chunk.usage.completion_tokens }),
@@ -60,28 +77,31 @@ const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
   };
 };
 
-/** Asks a model and tells of the answer as it comes. The key is held in memory alone. */
-export async function askModel(question: Question, { secret, signal, onAnswer }: {
-  secret: string; signal: AbortSignal; onAnswer: (answer: Answer) => void;
-}): Promise<void> {
+/** Asks a model and shows its answer as it comes; what goes wrong is part of the answer. Gives the answer as it ended. */
+export async function askModel(body: ChatBody, { workspaceId, signal, onAnswer }: {
+  workspaceId: string; signal: AbortSignal; onAnswer: (answer: Answer) => void;
+}): Promise<Answer> {
   const startedMs = performance.now();
-  let answer: Answer = { text: "", state: "waiting" };
-  const tell = (next: Answer): void => onAnswer(answer = next);
+  let answer: Answer = { text: "", reasoning: "", calls: [], state: "waiting" };
+  const show = (next: Answer): Answer => {
+    onAnswer(answer = next);
+    return answer;
+  };
+  show(answer);
   try {
-    const response = await fetch("/api/v1/chat/completions", {
-      method: "POST", signal, credentials: "omit", headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-      body: JSON.stringify({ ...question, stream: true, stream_options: { include_usage: true } }),
-    });
+    const response = await withPlaygroundKey(workspaceId, (key) => send("/chat/completions", {
+      method: "POST", signal, key, body: { ...body, stream: true, stream_options: { include_usage: true } },
+    }));
     const providers = response.headers.get("x-service-provider-chain");
     if (providers !== null) answer = { ...answer, providers };
-    if (!response.ok || response.body === null) {
-      const body = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
-      return tell({ ...answer, state: "failed", problem: body.error?.message ?? `The service answered ${response.status}.` });
-    }
-    for await (const event of eventsOf(response.body)) tell({ ...read(JSON.parse(event) as Chunk, { ...answer, state: "streaming" }, startedMs) });
-    tell({ ...answer, state: answer.state === "failed" ? "failed" : "done", totalMs: performance.now() - startedMs });
+    if (response.body === null) throw new Error("The service sent no answer.");
+    for await (const event of eventsOf(response.body)) show(read(JSON.parse(event) as Chunk, { ...answer, state: "streaming" }, startedMs));
+    return show({ ...answer, state: answer.problem === undefined ? "done" : "failed", totalMs: performance.now() - startedMs });
   } catch (error) {
-    if (signal.aborted) return tell({ ...answer, state: "stopped", totalMs: performance.now() - startedMs });
-    tell({ ...answer, state: "failed", problem: error instanceof Error ? error.message : String(error) });
+    if (signal.aborted) return show({ ...answer, state: "stopped", totalMs: performance.now() - startedMs });
+    const traceId = error instanceof ApiError ? error.traceId : null;
+    return show({
+      ...answer, state: "failed", problem: error instanceof Error ? error.message : String(error), ...(traceId === null ? {} : { traceId }),
+    });
   }
 }

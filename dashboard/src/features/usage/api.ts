@@ -1,38 +1,111 @@
 import { queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request } from "../../lib/api.ts";
+import { type Range, type RangeSearch, rangeBefore, rangeOf } from "../../lib/time.ts";
 
 /** Sums of one bucket, of one group where they are grouped. */
 export interface UsageRow {
   bucket: string;
   model?: string;
   key_id?: string;
-  provider?: string;
+  provider?: string | null;
   requests: number;
   errors: number;
   tokens: number;
   prompt_tokens: number;
   completion_tokens: number;
   cached_tokens: number;
+  reasoning_tokens: number;
   cost: number;
 }
 
-/** What usage is grouped by. */
+/** What the API groups usage by. */
 export type UsageGroup = "model" | "key" | "provider";
 
 const dayMs = 86_400_000;
-const dayStart = (atMs: number): number => atMs - (atMs % dayMs);
+/** Up to here a range is shown by the hour. */
+const hoursMaxMs = 3 * dayMs;
 
-/** Usage by UTC day over the last `days`, and `daysAgo` days before that. */
-export const usageQuery = ({ days, daysAgo = 0, group }: { days: number; daysAgo?: number; group?: UsageGroup | undefined }) => {
-  const to = dayStart(Date.now()) + dayMs - daysAgo * dayMs;
+/** A range as whole UTC days, or whole hours where it is short: what the API counts by. */
+function wholeBuckets({ fromMs, toMs }: Range): Range & { interval: "hour" | "day" } {
+  const interval = toMs - fromMs <= hoursMaxMs ? "hour" : "day";
+  const stepMs = interval === "hour" ? dayMs / 24 : dayMs;
+  const count = Math.ceil((toMs - fromMs) / stepMs);
+  const endMs = Math.ceil(toMs / stepMs) * stepMs;
+  return { fromMs: endMs - count * stepMs, toMs: endMs, interval };
+}
+
+/** Usage over a range, or over the period of the same length before it. */
+export function usageQuery({ range, group, before = false }: { range: RangeSearch; group?: UsageGroup | undefined; before?: boolean }) {
+  const { interval, ...whole } = wholeBuckets(rangeOf(range, "14d"));
+  const { fromMs, toMs } = before ? rangeBefore(whole) : whole;
   return queryOptions({
-    queryKey: ["usage", days, daysAgo, group],
-    queryFn: () => request<List<UsageRow>>(`/analytics/usage${queryOf({
-      from: new Date(to - days * dayMs).toISOString(), to: new Date(to).toISOString(), interval: "day", group_by: group,
+    queryKey: ["usage", fromMs, toMs, interval, group],
+    queryFn: () => request<List<UsageRow> & { interval: "hour" | "day" }>(`/analytics/usage${queryOf({
+      from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString(), interval, group_by: group,
     })}`),
   });
-};
+}
 
 /** One figure over all rows. */
 export const sumOf = (rows: readonly UsageRow[], figure: "requests" | "errors" | "tokens" | "cost" | "cached_tokens" | "prompt_tokens"): number =>
   rows.reduce((sum, row) => sum + row[figure], 0);
+
+/** What a page may group by: what the API groups by, and the person behind a key. */
+export type PageGroup = UsageGroup | "person";
+
+/** The names of keys, and who made them; what the session may not see keeps its id. */
+export interface Names {
+  keys: ReadonlyMap<string, { name: string; person: string }>;
+  people: ReadonlyMap<string, string>;
+}
+
+/** The group of a row, by its name. */
+export function groupOf(row: UsageRow, group: PageGroup, { keys, people }: Names): string {
+  if (group === "model") return row.model ?? "unknown";
+  if (group === "provider") return row.provider ?? "none";
+  const key = keys.get(row.key_id ?? "");
+  if (group === "key") return key?.name ?? row.key_id ?? "unknown";
+  return key === undefined ? "unknown" : people.get(key.person) ?? key.person;
+}
+
+/** The figures that are drawn. */
+export type Figure = "cost" | "requests" | "tokens" | "errors";
+
+const seriesMax = 6;
+const colours = ["var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)", "var(--series-5)", "var(--series-6)"];
+
+/** One group: its colour in the chart and its sum. */
+export interface Series {
+  name: string;
+  colour: string;
+  total: number;
+}
+
+/** The sums of one figure by group, the largest first. */
+export function totalsOf(rows: readonly UsageRow[], { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string }): Map<string, number> {
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(nameOf(row), (totals.get(nameOf(row)) ?? 0) + row[figure]);
+  return new Map([...totals].toSorted((a, b) => b[1] - a[1]));
+}
+
+/** Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the others. */
+export function chartOf(rows: readonly UsageRow[], { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string }) {
+  const totals = [...totalsOf(rows, { figure, nameOf })];
+  const largest = totals.slice(0, seriesMax).map(([name]) => name);
+  const buckets = new Map<string, Record<string, number | string>>();
+  for (const row of rows) {
+    const name = nameOf(row);
+    const index = largest.indexOf(name);
+    const bucket = buckets.get(row.bucket) ?? { bucket: row.bucket };
+    // By place, since a name may be anything, also that of the bucket.
+    const series = index < 0 ? "other" : `series${index}`;
+    bucket[series] = Number(bucket[series] ?? 0) + row[figure];
+    buckets.set(row.bucket, bucket);
+  }
+  const other = totals.slice(seriesMax).reduce((sum, [, total]) => sum + total, 0);
+  const series: (Series & { key: string })[] = [
+    ...totals.slice(0, seriesMax).map(([name, total], index) => ({ key: `series${index}`, name, total, colour: colours[index] ?? "" })),
+    ...(other > 0 ? [{ key: "other", name: "other", colour: "var(--series-other)", total: other }] : []),
+  ];
+  return { buckets: [...buckets.values()].toSorted((a, b) => String(a["bucket"]).localeCompare(String(b["bucket"]))), series };
+}

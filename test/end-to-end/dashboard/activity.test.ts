@@ -1,0 +1,146 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { at, listAt, textAt } from "../api/at.ts";
+import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { expectSound, settled, tabTo } from "./screen.ts";
+
+/** The text of what a click saves. */
+async function saved(page: Page, button: string): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
+  return readFileSync(await download.path(), "utf8");
+}
+
+describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  const rows = (page: Page) => page.getByRole("table").last().locator("tbody tr");
+
+  test("find why one request cost what it did, by the keyboard alone", async () => {
+    const screen = await scene.open("developer", "/activity?model=acme/large&status=completed");
+    const { page } = screen;
+    const listed = await scene.ask("developer", "GET", "/analytics/generations?model=acme/large&status=completed&limit=1");
+    const explained = await scene.ask("developer", "GET", `/generation/${textAt(listAt(listed, "data")[0], "id")}/explain`);
+    await tabTo(page, /^\d+ \w+ \d{4}/);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+    await settled(page);
+    for (const sentence of listAt(explained, "explanation")) expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
+    expect(await dialog.getByRole("table").locator("tbody tr").count()).toBe(listAt(explained, "lines").length);
+    for (const line of listAt(at(explained, "generation"), "routing.order")) {
+      expect(await dialog.getByText(String(line), { exact: true }).isVisible()).toBe(true);
+    }
+    expect(await dialog.getByRole("img", { name: "2 attempts" }).isVisible()).toBe(true);
+    expect(await dialog.getByText(/^curl /).first().isVisible()).toBe(true);
+    await expectSound(screen);
+    await page.keyboard.press("j");
+    await page.waitForURL((url) => url.searchParams.get("id") !== textAt(listAt(listed, "data")[0], "id"));
+    await page.keyboard.press("k");
+    await page.waitForURL((url) => url.searchParams.get("id") === textAt(listAt(listed, "data")[0], "id"));
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(new URL(page.url()).search).toBe("?model=acme%2Flarge&status=completed");
+    await screen.close();
+  });
+
+  test("filters live in the address: a link has them, a reload keeps them, and they clear", async () => {
+    const screen = await scene.open("developer", "/activity");
+    const { page } = screen;
+    expect(await rows(page).count()).toBe(5);
+    await page.getByLabel("Status").selectOption("failed");
+    await page.waitForURL(/status=failed/);
+    await page.getByLabel("Model", { exact: true }).fill("broken/small");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/model=broken/);
+    await settled(page);
+    expect(await rows(page).count()).toBe(1);
+    await page.reload();
+    await settled(page);
+    expect(await rows(page).count()).toBe(1);
+    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("broken/small");
+    await page.getByLabel("Model", { exact: true }).fill("no/such");
+    await page.keyboard.press("Enter");
+    await page.getByText("Nothing matches.").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.waitForURL(/\/activity$/);
+    await screen.close();
+  });
+
+  test("the CSV has exactly what is filtered, with every column", async () => {
+    const { page, close } = await scene.open("developer", "/activity?status=failed");
+    const [head = "", ...lines] = (await saved(page, "Download CSV")).trim().split("\r\n");
+    expect(head.split(",")).toContain("total_cost");
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("broken/small");
+    await close();
+  });
+
+  test("find which provider fails, and steer away from it", async () => {
+    const { page, close } = await scene.open("owner", "/activity");
+    const failures = page.getByRole("region", { name: "What failed" });
+    await failures.getByRole("button", { name: "broken" }).first().click();
+    await page.waitForURL(/provider=broken/);
+    await settled(page);
+    await rows(page).first().getByRole("button").click();
+    await page.getByRole("button", { name: "Ask broken no more" }).click();
+    await page.getByText("broken is asked no more for this workspace.").waitFor();
+    const before = scene.failing.requests.length;
+    const answer = await scene.chat({ model: "acme/large", messages: [{ role: "user", content: "Again" }] });
+    expect(answer.status).toBe(200);
+    expect(scene.failing.requests.length).toBe(before);
+    await scene.ask("owner", "PATCH", "/security/privacy", { blocked_providers: [] });
+    await close();
+  });
+
+  test("rows do not move: newer requests are counted and wait for a click; refused ones are counted too", async () => {
+    const screen = await scene.open("developer", "/activity");
+    const { page } = screen;
+    const before = await rows(page).count();
+    const refused = await scene.chat({ model: "acme/large", max_tokens: 131_072, n: 128, messages: [{ role: "user", content: "x".repeat(400_000) }] });
+    for (const text of ["One", "Two"]) await (await scene.chat({ model: "sandbox/chat:free", messages: [{ role: "user", content: text }] })).text();
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
+    await page.getByRole("button", { name: "2 newer requests" }).waitFor();
+    expect(await rows(page).count()).toBe(before);
+    await page.getByRole("button", { name: "2 newer requests" }).click();
+    await rows(page).nth(before + 1).waitFor();
+    expect(await rows(page).count()).toBe(before + 2);
+    if (refused.status === 402) {
+      await screen.go(page.url());
+      await page.getByText(/^1 refused with 402/).waitFor();
+    }
+    await screen.close();
+  });
+
+  test("usage adds up by group and range, against the period before, and is saved as it is shown", async () => {
+    const screen = await scene.open("owner", "/usage");
+    const { page } = screen;
+    await tabTo(page, "Group");
+    await page.keyboard.type("by key");
+    await page.waitForURL(/group=key/);
+    await settled(page);
+    const table = page.getByRole("table");
+    expect(await table.locator("tbody").innerText()).toContain("Night watch");
+    await page.getByLabel("Group", { exact: true }).selectOption("person");
+    await table.getByText("Owner Example").waitFor();
+    await page.getByLabel("Figure").selectOption("requests");
+    await page.getByLabel("Range").selectOption("24h");
+    await page.waitForURL(/range=24h/);
+    await settled(page);
+    const total = Number((await table.locator("tbody td").nth(1).innerText()).replaceAll(/\D/g, ""));
+    const usage = await scene.ask("owner", "GET", `/analytics/usage?from=${new Date(Date.now() - 86_400_000).toISOString()}&interval=hour`);
+    expect(total).toBe(listAt(usage, "data").reduce<number>((sum, row) => sum + Number(at(row, "requests")), 0));
+    expect(await table.innerText()).toContain("none in the period before");
+    await expectSound(screen);
+    const json: unknown = JSON.parse(await saved(page, "Download JSON"));
+    const [head, ...lines] = (await saved(page, "Download CSV")).split("\n");
+    expect(head).toStartWith("bucket,model,provider,key_id,requests");
+    expect(lines).toHaveLength((json as unknown[]).length);
+    await screen.close();
+  });
+});

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { at, listAt } from "../api/at.ts";
+import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { expectSound, settled, tabTo } from "./screen.ts";
+
+const pixel = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+
+const ask = async (page: Page, text: string, model?: string): Promise<void> => {
+  if (model !== undefined) await page.getByLabel("Model", { exact: true }).fill(model);
+  await page.getByLabel("Message").fill(text);
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+};
+const done = (page: Page): Promise<void> => page.getByRole("link", { name: "Open the record" }).first().waitFor();
+
+describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  test("answers a question that was asked by the keyboard alone, with its figures, and leads to the record", async () => {
+    const screen = await scene.open("developer", "/playground");
+    const { page } = screen;
+    await tabTo(page, "Message");
+    await page.keyboard.type("What is it?");
+    await page.keyboard.press("Control+Enter");
+    await done(page);
+    expect(await page.getByText('You wrote: "What is it?"').isVisible()).toBe(true);
+    for (const name of ["Route", "First token", "Total", "Tokens", "Cost"]) {
+      expect(await page.getByRole("definition").filter({ hasText: /\S/ }).count()).toBeGreaterThanOrEqual(5);
+      expect(await page.getByRole("term").filter({ hasText: name }).first().isVisible()).toBe(true);
+    }
+    await expectSound(screen);
+    await tabTo(page, "Open the record");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Request" }).waitFor();
+    await settled(page);
+    expect(await page.getByRole("dialog").getByText("sandbox/chat:free").first().isVisible()).toBe(true);
+    await screen.close();
+  });
+
+  test("stops an answer in the middle, and keeps what came", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    await ask(page, "Slowly. sandbox:tokens=400 sandbox:token_delay_ms=50");
+    await page.getByText("[simulated by").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("stopped", { exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: "Send", exact: true }).isEnabled()).toBe(true);
+    await close();
+  });
+
+  test("compares two models side by side, with the provider that served and what it cost", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    await page.getByRole("button", { name: "Compare with another model" }).click();
+    await page.getByLabel("Model 1").fill("acme/large");
+    await page.getByLabel("Model 2").fill("sandbox/chat:free");
+    await page.getByLabel("Message").fill("Compare");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByRole("link", { name: "Open the record" }).nth(1).waitFor();
+    const first = page.getByRole("region", { name: "acme/large" });
+    expect(await first.getByText(/by .*acme/).isVisible()).toBe(true);
+    expect(await first.getByText(/^\$0\.0+[1-9]/).isVisible()).toBe(true);
+    expect(await page.getByRole("region", { name: "sandbox/chat:free" }).getByText("$0.00").isVisible()).toBe(true);
+    await close();
+  });
+
+  test("sends pictures, tools, a format, parameters and provider rules as they were set", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    await page.getByLabel("Pictures and documents").setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: pixel });
+    await page.getByRole("button", { name: "dot.png: remove" }).waitFor();
+    await page.getByText("Parameters, tools, answer format and provider rules").click();
+    await page.getByLabel("Temperature").fill("0.5");
+    await page.getByLabel("Answer format").selectOption("json_object");
+    await page.getByLabel("Never these providers").fill("broken");
+    const tool = { type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } };
+    await page.getByLabel("Tools").fill(JSON.stringify([tool]));
+    await page.getByLabel("System prompt").fill("Be brief.");
+    const [failedBefore, servedBefore] = [scene.failing.requests.length, scene.serving.requests.length];
+    await ask(page, "Look at this", "acme/large");
+    await done(page);
+    expect(scene.failing.requests.length).toBe(failedBefore);
+    expect(scene.serving.requests.length).toBe(servedBefore + 1);
+    expect(scene.serving.requests.at(-1)?.json()).toMatchObject({
+      temperature: 0.5, response_format: { type: "json_object" }, tools: [tool],
+      messages: [{ role: "system", content: "Be brief." }, { role: "user", content: [
+        { type: "text", text: "Look at this" }, { type: "image_url", image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` } },
+      ] }],
+    });
+    await close();
+  });
+
+  test("shows calls of tools, and says what is wrong with a field before anything is sent", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    await page.getByText("Parameters, tools, answer format and provider rules").click();
+    await page.getByLabel("Tools").fill("[{");
+    await ask(page, "Call it");
+    expect(await page.getByRole("alert").innerText()).toStartWith("Tools is not JSON");
+    await page.getByLabel("Tools").fill('[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]');
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText(/^look\(/).waitFor();
+    await close();
+  });
+
+  test("shows what a provider refused, with the trace id to report", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    await ask(page, "Fail", "broken/small");
+    const alert = page.getByRole("alert");
+    await alert.waitFor();
+    expect(await alert.locator("code").innerText()).toMatch(/^[0-9a-f]{32}$/);
+    await close();
+  });
+
+  test("gives each answer as a program that names a key and has none, and shares a draft by a link", async () => {
+    const screen = await scene.open("developer", "/playground");
+    const { page } = screen;
+    await ask(page, "It's a draft", "sandbox/chat:free");
+    await done(page);
+    const kind = page.getByLabel("sandbox/chat:free as code");
+    for (const [value, expected] of [
+      ["curl", "curl "], ["openai", 'from "openai"'], ["anthropic", "@anthropic-ai/sdk"], ["ai-sdk", "@ai-sdk/openai"],
+    ] as const) {
+      await kind.selectOption(value);
+      const code = await page.locator("pre").first().innerText();
+      expect(code).toContain(expected);
+      expect(code).toContain("SWITCHYARD_KEY");
+      expect(code).toContain(scene.origin);
+    }
+    await page.getByRole("button", { name: "Share as link" }).click();
+    const link = page.url();
+    expect(new URL(link).hash).toMatch(/^#p=[\w-]+$/);
+    const other = await scene.open("member", link.slice(`${scene.origin}/dashboard`.length));
+    expect(await other.page.getByLabel("Message").inputValue()).toBe("It's a draft");
+    expect(await other.page.getByLabel("Model", { exact: true }).inputValue()).toBe("sandbox/chat:free");
+    await other.close();
+    const kept = String(await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href, document.documentElement.outerHTML])"));
+    expect(kept).not.toContain("sk-svc-");
+    expect(scene.gateway.logLines.join("\n")).not.toMatch(/sk-svc-(?:at|v1)-\w{20}/);
+    await screen.close();
+  });
+
+  test("keeps conversations where the workspace does, and goes on with one", async () => {
+    await scene.ask("owner", "PATCH", "/conversations/settings", { keep: true });
+    const screen = await scene.open("developer", "/playground");
+    const { page } = screen;
+    await ask(page, "First words");
+    await done(page);
+    await page.getByLabel("Kept conversations").waitFor();
+    await screen.go(`${scene.origin}/dashboard/playground`);
+    const [newest] = listAt(await scene.ask("developer", "GET", "/conversations"), "data");
+    await page.getByLabel("Kept conversations").selectOption(String(at(newest, "id")));
+    await page.getByText('You wrote: "First words"').waitFor();
+    await ask(page, "Second words");
+    await page.getByText('You wrote: "Second words"').waitFor();
+    await done(page);
+    // What was said before goes along: a request of a system-free conversation then has three messages.
+    await page.getByLabel("sandbox/chat:free as code").first().selectOption("curl");
+    expect(await page.locator("pre").first().innerText()).toContain('"content":"First words"');
+    await screen.close();
+    await scene.ask("owner", "PATCH", "/conversations/settings", { keep: false });
+    const kept = async (): Promise<number> => listAt(await scene.ask("developer", "GET", "/conversations"), "data").length;
+    const before = await kept();
+    const off = await scene.open("developer", "/playground");
+    await ask(off.page, "Off the record");
+    await done(off.page);
+    expect(await kept()).toBe(before);
+    await off.close();
+  });
+});
