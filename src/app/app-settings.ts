@@ -1,3 +1,4 @@
+import type { EffectiveSetting } from "../platform/config/effective-settings.ts";
 import type { MasterSecrets } from "../account/byok/open-byok.ts";
 import type { BootstrapSettings } from "../account/bootstrap.ts";
 import type { PaymentSettings } from "../account/payments/payment-settings.ts";
@@ -64,6 +65,8 @@ export interface AppSettings extends CatalogSources {
   disconnect: DisconnectPolicy;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
+  /** The settings as operators are shown them; absent, none are. */
+  effective?: readonly EffectiveSetting[] | undefined;
   /** Metrics have a port of their own, so they are not served beside the API. */
   metricsElsewhere: boolean;
   /** Where callers reach the service, without a trailing slash; asked for once it listens. */

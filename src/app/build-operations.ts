@@ -36,6 +36,7 @@ export function buildOperations(
     metricsContentType: metrics.contentType,
     metricsHere: !settings.metricsElsewhere,
     version: settings.version,
+    settings: settings.effective ?? [],
   };
 }
 

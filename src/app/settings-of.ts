@@ -75,6 +75,7 @@ export function appSettings(
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,
     ocrModel: configuration.ocr.model,
+    effective: configuration.effective,
     metricsElsewhere: configuration.metricsPort !== undefined,
   };
 }

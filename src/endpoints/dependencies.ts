@@ -1,3 +1,4 @@
+import type { EffectiveSetting } from "../platform/config/effective-settings.ts";
 import type { Budgets } from "../account/budgets/open-budgets.ts";
 import type { KeyProber } from "../account/byok/key-prober.ts";
 import type { ProviderKeyDirectory } from "../account/byok/provider-key-directory.ts";
@@ -67,6 +68,8 @@ export interface Operations {
   /** Whether `/metrics` is served here or on a port of its own. */
   metricsHere: boolean;
   version: string;
+  /** The settings in force, without secrets. */
+  settings: readonly EffectiveSetting[];
 }
 
 /** The documentation site. */

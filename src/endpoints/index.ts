@@ -30,6 +30,7 @@ import { errorsOverview } from "./admin/errors.ts";
 import { grantCredits, listGrants } from "./admin/grants.ts";
 import { northStar } from "./admin/north-star.ts";
 import { listPlans } from "./admin/plans.ts";
+import { listSettings } from "./admin/settings.ts";
 import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
@@ -97,6 +98,7 @@ import { explainGeneration } from "./insights/explain-generation.ts";
 import { errorAnalytics, generationAnalytics, generationHistogram, latencyAnalytics } from "./insights/generation-list.ts";
 import { generationById, generationByQuery } from "./insights/generation.ts";
 import { health } from "./insights/health.ts";
+import { healthHistory } from "./insights/health-history.ts";
 import { networkStatistics } from "./insights/network.ts";
 import { spendReport } from "./insights/spend-report.ts";
 import { docs, docsFile, docsPage, llmsText, openApi } from "./ops/documentation.ts";
@@ -106,6 +108,9 @@ import { claimPage, signUpPage, submitClaim, submitSignUp } from "./pages/new-ac
 import {
   forgotPasswordPage, resetPasswordPage, submitForgotPassword, submitPasswordReset, submitVerification, verifyEmailPage,
 } from "./pages/recovery.ts";
+import {
+  catalogModelPageEndpoint, catalogPageEndpoint, statusFeedEndpoint, statusPageEndpoint,
+} from "./pages/public.ts";
 import {
   passkeyScriptFile, secondFactorPage, signInPage, signOutPage, submitProviderSignIn, submitSecondFactor, submitSignIn, submitSignOut,
 } from "./pages/sign-in.ts";
@@ -128,6 +133,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   signOutPage, submitSignOut, claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
   forgotPasswordPage, submitForgotPassword, resetPasswordPage, submitPasswordReset, verifyEmailPage, submitVerification, signInFailedPage,
   ...dashboardPages, dashboardAsset, dashboardFont,
+  statusPageEndpoint, statusFeedEndpoint, catalogPageEndpoint, catalogModelPageEndpoint,
   devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
   // People
   signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,
@@ -169,9 +175,9 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Operators
   grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset, removeSecondFactor,
   listAllWorkspaces, getWorkspace, changeAnyWorkspace, clearAllowlist, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
-  errorsOverview, northStar, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
+  errorsOverview, northStar, listSettings, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
   // Insights
-  generationById, generationByQuery, explainGeneration, spendReport, health, networkStatistics,
+  generationById, generationByQuery, explainGeneration, spendReport, health, healthHistory, networkStatistics,
   usageAnalytics, activityAnalytics, generationAnalytics, generationHistogram, errorAnalytics, latencyAnalytics,
   // Operations
   openApi, docs, docsFile, docsPage, llmsText, healthz, readyz, metrics,

@@ -15,6 +15,8 @@ export interface Page {
   width?: "wide" | "widest";
   /** Origins beside this one that a form of the page may lead to, such as the app that asked for consent (CSP `form-action`). */
   formTargets?: readonly string[];
+  /** Address of a feed of this origin that tells of changes (Atom, RFC 4287). */
+  feed?: string;
   /** A script of this origin that adds to the page; the page works without it. */
   script?: string;
 }
@@ -23,10 +25,11 @@ export interface Page {
 const trusted = (value: string): Html => raw(value);
 
 /** The page as an HTML document: no script is needed, and nothing is loaded from another origin. */
-export function pageHtml({ title, body, width, script }: Page): string {
+export function pageHtml({ title, body, width, script, feed }: Page): string {
   const document = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} - ${brand.productName}</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
+<title>${title} - ${brand.productName}</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">${
+  feed === undefined ? "" : html`<link rel="alternate" type="application/atom+xml" href="${feed}">`}
 <meta name="referrer" content="same-origin"><style>${trusted(styleSheet)}</style></head>
 <body><header><a class="brand" href="/">${trusted(mark)}${brand.productName}</a></header>
 <main${width === undefined ? "" : html` class="${width}"`}>${body}</main>

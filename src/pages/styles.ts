@@ -30,6 +30,9 @@ h2{font-size:16px;line-height:24px;font-weight:600;margin:24px 0 8px}
 p{margin:0 0 12px;color:var(--second)}
 p:last-child{margin-bottom:0}
 a{color:var(--accent)}
+h3{font-size:13px;line-height:20px;font-weight:500;margin:12px 0 4px}
+.days{width:100%;height:24px;display:block}
+.days .good{fill:var(--good)}.days .fair{fill:var(--warning)}.days .bad{fill:var(--bad)}.days .idle{fill:var(--line)}
 code,.code{font-family:"Geist Mono",ui-monospace,SFMono-Regular,Menlo,monospace;font-size:13px;overflow-wrap:anywhere}
 .code{display:block;background:var(--muted);border-radius:6px;padding:8px 12px;color:var(--text);user-select:all}
 label{display:block;margin:16px 0 4px;font-weight:500}

@@ -20,6 +20,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
     { to: "/models", label: "Models", key: "m" }, { to: "/keys", label: "Keys", scope: "read:llm-keys", key: "k" },
     { to: "/presets", label: "Presets", scope: "read:presets" }, { to: "/routing", label: "Routing", scope: "inference", key: "r" },
     { to: "/provider-keys", label: "Provider keys", scope: "read:byok" },
+    { to: "/hub", label: "Hub", scope: "read:hub", key: "h" },
     { to: "/connections", label: "Connected apps", scope: "read:connections" },
   ] },
   { title: "Organisation", entries: [
@@ -27,6 +28,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
     { to: "/members", label: "Members" }, { to: "/security", label: "Security", scope: "read:security" },
     { to: "/account", label: "Your account" },
   ] },
+  { title: "Installation", entries: [{ to: "/operator", label: "Operator", operator: true, key: "x" }] },
 ];
 
 /** What the session is, as far as it decides what is shown. */

@@ -87,12 +87,20 @@ const security = createRoute({
   getParentRoute: () => root, path: "/security",
   component: lazyRouteComponent(() => import("../features/security/security-page.tsx"), "SecurityPage"),
 });
+const hub = createRoute({
+  getParentRoute: () => root, path: "/hub", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/hub/hub-page.tsx"), "HubPage"),
+});
+const operator = createRoute({
+  getParentRoute: () => root, path: "/operator", validateSearch: filtersOf,
+  component: lazyRouteComponent(() => import("../features/operator/operator-page.tsx"), "OperatorPage"),
+});
 
 /** Every page of the dashboard on one screen. */
 export const router = createRouter({
   routeTree: root.addChildren([
     overview, playground, activity, usage, models, model, keys, connections, credits, members, account, presets,
-    preset, providerKeys, routing, budgets, security,
+    preset, providerKeys, routing, budgets, security, hub, operator,
   ]),
   defaultPendingComponent: () => <Skeleton height={320} />,
   defaultPreload: "intent",

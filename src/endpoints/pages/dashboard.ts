@@ -39,7 +39,7 @@ function dashboardResponse(context: RequestContext<unknown>, { dashboard }: Pick
 /** Paths below `/dashboard` at which the dashboard's own router takes over. */
 const clientPaths = [
   "", "/playground", "/activity", "/usage", "/models", "/models/:owner/:model", "/keys", "/connections", "/credits",
-  "/members", "/account", "/presets", "/presets/:slug", "/provider-keys", "/routing", "/budgets", "/security",
+  "/members", "/account", "/presets", "/presets/:slug", "/provider-keys", "/routing", "/budgets", "/security", "/hub", "/operator",
 ] as const;
 
 /** The pages of the dashboard. */

@@ -21,6 +21,17 @@ export interface HealthEvent extends StatusChange {
   atMs: number;
 }
 
+/** A time in which an upstream was not healthy. */
+export interface Incident {
+  upstreamId: string;
+  startedMs: number;
+  /** Undefined while it lasts. */
+  endedMs: number | undefined;
+  worst: "degraded" | "down";
+  /** What was said of it, each once, the oldest first. */
+  messages: string[];
+}
+
 const { eventsShown, eventsKept } = healthThresholds;
 
 /** Status changes, newest first: shown from memory, kept in the database so that a restart loses none. */
@@ -59,6 +70,27 @@ export class HealthEvents {
   /** The newest changes, as many as the snapshot shows. */
   shown(): readonly HealthEvent[] {
     return this.newestFirst.slice(0, eventsShown);
+  }
+
+  /** Times in which an upstream was not healthy, the newest first, from all changes that are kept. */
+  incidents(): Incident[] {
+    const found: Incident[] = [];
+    const open = new Map<string, Incident>();
+    for (const { atMs, upstreamId, to, message } of this.newestFirst.toReversed()) {
+      const current = open.get(upstreamId);
+      if (to === "healthy" || to === "unknown") {
+        if (current !== undefined) current.endedMs = atMs;
+        open.delete(upstreamId);
+      } else if (current === undefined) {
+        const incident: Incident = { upstreamId, startedMs: atMs, endedMs: undefined, worst: to, messages: message === undefined ? [] : [message] };
+        open.set(upstreamId, incident);
+        found.push(incident);
+      } else {
+        if (to === "down") current.worst = "down";
+        if (message !== undefined && !current.messages.includes(message)) current.messages.push(message);
+      }
+    }
+    return found.toReversed();
   }
 
   /** The last known status of each upstream. */

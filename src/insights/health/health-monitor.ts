@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/lib/clock.ts";
-import type { HealthEvents } from "./health-events.ts";
+import type { HealthEvents, Incident } from "./health-events.ts";
 import { healthSnapshot, type HealthParts, type HealthSnapshot } from "./health-snapshot.ts";
 import type { JobRegistry } from "./job-registry.ts";
 import type { ProviderBudgets } from "./provider-budgets.ts";
@@ -43,6 +43,16 @@ export class HealthMonitor {
     return healthSnapshot({
       ...parts, events: events.shown(), routed: routed(), postgresUp: this.postgresUp, sharedUp: isSharedUp?.(), nowMs: clock.nowMs(),
     });
+  }
+
+  /** Times in which providers that are shown to everybody were not healthy, the newest first. */
+  incidents(): Incident[] {
+    return this.options.events.incidents().filter(({ upstreamId }) => this.options.isPublic(upstreamId));
+  }
+
+  /** Whether a provider is shown to everybody. */
+  isPublic(providerId: string): boolean {
+    return this.options.isPublic(providerId);
   }
 
   /** What is known of every provider, for operators. */

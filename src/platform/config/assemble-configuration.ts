@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { nanoFromUsd } from "../lib/money.ts";
 import { readTracingSettings } from "../telemetry/tracing-settings.ts";
 import type { Configuration } from "./configuration.ts";
+import { effectiveSettings } from "./effective-settings.ts";
 import type { EnvironmentSettings } from "./environment-settings.ts";
 import type { Environment } from "./expand-references.ts";
 import type { FileSettings } from "./file-schema.ts";
@@ -27,7 +28,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
   const dataDirectory = resolve(workingDirectory, variables.dataDirectory ?? "data");
   const storageUrl = variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
   const tls = file.server?.tls;
-  return {
+  const settings = {
     server: {
       host: variables.host ?? file.server?.host ?? "127.0.0.1",
       port: variables.port ?? file.server?.port ?? 8787,
@@ -85,7 +86,8 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     bootstrap: { ...variables.bootstrap, plan: variables.bootstrap.plan ?? "enterprise" },
     tracing: tracingSettings(environment),
     logLevel: variables.logLevel ?? "info",
-  };
+  } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
+  return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
 }
 
 type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];

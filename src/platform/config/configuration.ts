@@ -1,5 +1,6 @@
 import type { ProxySettings } from "../lib/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
+import type { EffectiveSetting } from "./effective-settings.ts";
 import type { ConfiguredMail } from "./mail-schema.ts";
 import type { ConfiguredPayments } from "./payments-schema.ts";
 import type { ConfiguredReferrals } from "./referrals-schema.ts";
@@ -129,6 +130,8 @@ export interface Configuration<Provider> {
     readonly creditsNanoUsd: bigint | undefined;
     readonly plan: ConfiguredPlanId;
   };
+  /** Each of these settings by name, with where it comes from and without secrets, for operators. */
+  readonly effective: readonly EffectiveSetting[];
   /** The endpoint is absent when tracing is off. */
   readonly tracing: {
     readonly endpoint?: string;

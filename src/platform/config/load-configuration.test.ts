@@ -41,6 +41,7 @@ describe("what stands where nothing is said", () => {
   test("defaults", async () => {
     const configuration = await load({});
     expect(configuration).toEqual({
+      effective: expect.any(Array),
       server: {
         host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false, bodyMemoryBytes: 256 * 1024 ** 2,
         drainDelayMs: 250, drainGraceMs: 30_000,

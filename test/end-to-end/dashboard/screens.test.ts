@@ -23,6 +23,14 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/routing", "developer"],
   ["/budgets", "owner"],
   ["/security", "owner"],
+  ["/hub", "developer"],
+  ["/hub?group=reviews", "operator"],
+  ["/operator", "operator"],
+  ["/operator?group=workspaces", "operator"],
+  ["/operator?group=people", "operator"],
+  ["/operator?group=providers", "operator"],
+  ["/operator?group=errors", "operator"],
+  ["/operator?group=settings", "operator"],
 ];
 
 /** What the first screen may load before the chart, and what any other may load beside it; compressed. */

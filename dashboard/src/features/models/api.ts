@@ -13,7 +13,7 @@ export interface Model {
   pricing: { input_per_1m?: number; output_per_1m?: number; billing?: string };
   capabilities: readonly string[];
   supported_parameters?: readonly string[];
-  reasoning?: { levels: readonly string[]; default: string };
+  reasoning?: { levels: readonly string[]; default?: string };
   per_upstream?: readonly {
     provider: string;
     context?: { context_length?: number; max_completion_tokens?: number | null };
