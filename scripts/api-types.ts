@@ -43,7 +43,8 @@ class TypeWriter {
     if (Array.isArray(type)) return type.map((each) => this.of({ ...schema, type: each })).join(" | ");
     if (type === "array") return `readonly (${this.of(schema["items"])})[]`;
     if (type === "object" || isObject(schema["properties"])) return this.#object(schema);
-    return type === "integer" || type === "number" ? "number" : type === "string" || type === "boolean" || type === "null" ? type : "unknown";
+    if (type === "integer" || type === "number") return "number";
+    return type === "string" || type === "boolean" || type === "null" ? type : "unknown";
   }
 
   #object(schema: Json): string {

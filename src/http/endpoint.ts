@@ -93,7 +93,9 @@ export interface Endpoint<Dependencies, Body = unknown> {
   rawBodyType?: string;
   response?: ZodType;
   /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
-  otherResponseTypes?: readonly ("text/csv" | "text/event-stream" | "text/html" | "text/markdown" | "text/plain" | "application/zip" | "application/atom+xml")[];
+  otherResponseTypes?: readonly (
+    "text/csv" | "text/event-stream" | "text/html" | "text/markdown" | "text/plain" | "application/zip" | "application/atom+xml"
+  )[];
   /** One event of the stream, where `otherResponseTypes` names one. */
   streamEvents?: ZodType;
   /** What is answered with 202 where the work goes on. */

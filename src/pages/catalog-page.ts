@@ -34,7 +34,8 @@ export const catalogModelPage = (entry: CatalogEntry): Page => ({
   width: "wide",
   body: html`<div class="card"><h1>${entry.name}</h1>${entry.description === undefined ? "" : html`<p>${entry.description}</p>`}${facts([
     ["Id", entry.id], ["Kind", entry.category], ["Context", `${entry.contextLength} tokens`], ["Input", price(entry.inputPrice)],
-    ["Output", price(entry.outputPrice)], ["Capabilities", entry.capabilities.join(", ") || "–"], ["Parameters", entry.parameters.join(", ") || "–"],
+    ["Output", price(entry.outputPrice)], ["Capabilities", entry.capabilities.join(", ") || "–"],
+    ["Parameters", entry.parameters.join(", ") || "–"],
   ])}<div class="actions">${linkButton({ href: `/dashboard/playground?model=${encodeURIComponent(entry.id)}`, label: "Try it" })}${
     linkButton({ href: "/catalog", label: "All models", plain: true })}</div></div>
 <div class="card"><h2>Providers</h2><dl>${entry.providers.map(({ id, inputPrice, outputPrice, zdr }) =>

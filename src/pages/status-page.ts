@@ -9,10 +9,13 @@ export interface StatusFacts {
   description: string;
   checkedAt: string;
   components: readonly { name: string; status: string; description: string }[];
-  providers: readonly { id: string; uptime: number | null; buckets: readonly { date: string; attempts: number; uptime: number | null }[] }[];
+  providers: readonly {
+    id: string; uptime: number | null; buckets: readonly { date: string; attempts: number; uptime: number | null }[];
+  }[];
   incidents: readonly StatusIncident[];
 }
 
+/** A time in which a provider was not healthy; moments are ISO 8601, and the end is null while it lasts. */
 export interface StatusIncident {
   upstream_id: string;
   status: string;
@@ -30,17 +33,28 @@ const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} U
 
 /** From here on a day is good; from there on it has had trouble; below, it was bad. */
 const [goodFrom, fairFrom] = [0.99, 0.9] as const;
-const barOf = (uptime: number | null): string => (uptime === null ? "idle" : uptime >= goodFrom ? "good" : uptime >= fairFrom ? "fair" : "bad");
+function barOf(uptime: number | null): string {
+  if (uptime === null) return "idle";
+  return uptime >= goodFrom ? "good" : uptime >= fairFrom ? "fair" : "bad";
+}
 
 const barsOf = ({ id, buckets }: StatusFacts["providers"][number]): Html =>
   html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${id}, day by day">${
     buckets.map(({ date, attempts, uptime }, index) =>
-      html`<rect class="${barOf(uptime)}" x="${index * 4}" width="3" height="24"><title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`)
+      html`<rect class="${barOf(uptime)}" x="${index * 4}" width="3" height="24">
+<title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`)
   }</svg>`;
 
 const incidentHtml = ({ upstream_id: id, status, started_at: from, ended_at: to, messages }: StatusIncident): Html =>
   html`<li><strong>${id} was ${status}</strong>, from ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}.${
     messages.map((message) => html` ${message}`)}</li>`;
+
+const providersHtml = (providers: StatusFacts["providers"]): Html => (providers.length === 0
+  ? html`<p>No provider was asked yet.</p>`
+  : html`${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`);
+
+const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>
+  (incidents.length === 0 ? html`<p>None in the last 90 days.</p>` : html`<ul>${incidents.map(incidentHtml)}</ul>`);
 
 /** The public status page. */
 export const statusPage = ({ status, description, checkedAt, components, providers, incidents }: StatusFacts): Page => ({
@@ -49,17 +63,18 @@ export const statusPage = ({ status, description, checkedAt, components, provide
   feed: statusFeedPath,
   body: html`<div class="card"><h1>Status</h1>${notice(kinds[status] === "bad" ? "warning" : kinds[status] ?? "info", description)}
 <p>Seen at ${minute(checkedAt)}. <a href="${statusFeedPath}">Feed of incidents</a>, <a href="/catalog">models</a>.</p></div>
-<div class="card"><h2>Components</h2><dl>${components.map((each) => html`<dt>${each.name}</dt><dd>${each.status}. ${each.description}</dd>`)}</dl></div>
-<div class="card"><h2>Providers, last 90 days</h2>${providers.length === 0 ? html`<p>No provider was asked yet.</p>` : providers.map((provider) =>
-    html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}</div>
-<div class="card"><h2>Incidents</h2>${incidents.length === 0 ? html`<p>None in the last 90 days.</p>` : html`<ul>${incidents.map(incidentHtml)}</ul>`}</div>`,
+<div class="card"><h2>Components</h2><dl>${components.map((each) =>
+    html`<dt>${each.name}</dt><dd>${each.status}. ${each.description}</dd>`)}</dl></div>
+<div class="card"><h2>Providers, last 90 days</h2>${providersHtml(providers)}</div>
+<div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>`,
 });
 
 /** The incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident goes on. */
 export function statusFeed({ incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">, publicUrl: string): string {
   const entries = incidents.map(({ upstream_id: id, status, started_at: from, ended_at: to, messages }) => html`<entry>
 <id>${publicUrl}/status#${encodeURIComponent(id)}-${Date.parse(from)}</id><title>${id} was ${status}</title><updated>${to ?? from}</updated>
-<link href="${publicUrl}/status"/><summary>${`From ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}. ${messages.join(" ")}`}</summary></entry>
+<link href="${publicUrl}/status"/>
+<summary>${`From ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}. ${messages.join(" ")}`}</summary></entry>
 `);
   const feed = html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>${publicUrl}/status</id><title>${brand.productName}: incidents</title>

@@ -15,6 +15,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
   "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
+  "scripts/api-types.ts": "npm run dashboard:types",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "scripts/try-image.ts": "deploy/README.md",
   "test/support/heap-on-signal.ts": "test/end-to-end/process/secrets-at-rest.test.ts",

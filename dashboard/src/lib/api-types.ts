@@ -36,6 +36,18 @@ export type Conversation = {
   "created_at": string;
   "updated_at": string;
 };
+export type Credits = {
+  "balance": number;
+  "monthly_balance": number;
+  "topup_balance": number;
+  "used": number;
+  "today_cost": number;
+  "currency": "usd";
+  "data": {
+    "total_credits": number;
+    "total_usage": number;
+  };
+};
 export type CurrentSession = {
   "object": "session";
   "id": string;
@@ -43,6 +55,107 @@ export type CurrentSession = {
   "user": User;
   "workspace": Workspace;
   "scopes": readonly (string)[];
+};
+export type Generation = {
+  "id": string;
+  "upstream_id": string | null;
+  "trace_id": string;
+  "request_id": string;
+  "workspace_id": string;
+  "created_at": string;
+  "api_type": "completions" | "embeddings" | "rerank" | "decisions" | null;
+  "surface": string;
+  "model": string;
+  "requested_model": string;
+  "router": string | null;
+  "provider_name": string | null;
+  "provider_responses": readonly ({
+    "provider_name": string;
+    "status": number | null;
+    "latency": number;
+    "is_byok": boolean;
+    "model_permaslug": string;
+  })[];
+  "upstream_model": string | null;
+  "status": "completed" | "cut" | "cancelled" | "cached" | "failed";
+  "streamed": boolean;
+  "cancelled": boolean;
+  "error": {
+    "code": string;
+    "status": number;
+  } | null;
+  "finish_reason": string | null;
+  "native_finish_reason": string | null;
+  "total_cost": number;
+  "usage": number;
+  "is_byok": boolean;
+  "credential_source": string;
+  "provider_key_id": string | null;
+  "tokens_prompt": number;
+  "tokens_completion": number;
+  "native_tokens_prompt": number;
+  "native_tokens_completion": number;
+  "native_tokens_reasoning": number;
+  "native_tokens_cached": number;
+  "native_tokens_completion_images": number;
+  "latency": number;
+  "generation_time": number;
+  "total_time": number;
+  "moderation_latency": null;
+  "cache_discount": null;
+  "data_region": "global";
+  "origin": string;
+  "http_referer": string | null;
+  "app_title": string | null;
+  "app_id": null;
+  "external_user": null;
+  "user_agent": null;
+  "preset_id": null;
+  "service_tier": null;
+  "web_search_engine": null;
+  "num_fetches": null;
+  "num_input_audio_prompt": null;
+  "num_media_completion": null;
+  "num_media_prompt": null;
+  "num_search_results": null;
+  "session_id": string | null;
+  "trace": unknown;
+  "routing": {
+    "order": readonly (string)[];
+    "left_out": readonly (string)[];
+  } | null;
+  "translation_loss": readonly ({
+    "field": string;
+    "reason": string;
+  })[];
+  "usage_estimated": boolean;
+  "usage_clamped": boolean;
+  "upstream_inference_cost": number | null;
+  "attempts": readonly ({
+    "provider": string;
+    "model": string;
+    "upstream_model": string;
+    "status": number | null;
+    "outcome": "served" | "failed" | "cancelled";
+    "reason": string | null;
+    "duration_ms": number;
+  })[];
+  "price": {
+    "version": string | null;
+    "usd_per_million": Readonly<Record<string, string>>;
+    "lines": readonly ({
+      "part": string;
+      "quantity": number;
+      "usd_per_million": number;
+      "amount_usd": number;
+    })[];
+  } | null;
+  "output_cap": number | null;
+  "hold": {
+    "reserved_usd": number;
+    "charged_usd": number;
+    "uncollected_usd": number;
+  };
 };
 export type GenerationRow = {
   "id": string;
@@ -189,8 +302,10 @@ export type Preset = {
     "require_params"?: readonly (string)[] | null;
     "min_context"?: number | null;
   };
+  "version": number;
   "created_at": string;
   "updated_at": string;
+  "last_used_at": string | null;
 };
 export type PrivacySettings = {
   "zdr": boolean;
@@ -339,19 +454,18 @@ export interface Answers {
       "coming_soon"?: true;
     })[];
     "presets"?: readonly (Preset)[];
+    "total_count": number;
+    "links": {
+      "next": string | null;
+    };
   };
   "GET /keys": {
     "object": "list";
     "data": readonly (LlmKey)[];
+    "has_more"?: boolean;
+    "next_cursor"?: string | null;
   };
-  "GET /credits": {
-    "balance": number;
-    "monthly_balance": number;
-    "topup_balance": number;
-    "used": number;
-    "today_cost": number;
-    "currency": "usd";
-  };
+  "GET /credits": Credits;
   "GET /analytics/generations": {
     "object": "list";
     "data": readonly (GenerationRow)[];
@@ -435,9 +549,7 @@ export interface Answers {
       "amount_usd": number;
       "at": string;
     })[];
-    "generation": {
-      "id": string;
-    };
+    "generation": Generation;
   };
   "GET /health": {
     "status": "healthy" | "degraded" | "partial" | "down" | "no_signal";

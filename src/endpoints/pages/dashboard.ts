@@ -60,7 +60,7 @@ export function screenAtRoot(context: RequestContext, { dashboard }: Pick<Depend
   if (!dashboard.isOn || !asksForPage(context) || (request.method !== "GET" && request.method !== "HEAD")) return undefined;
   const path = pathOf(request);
   const query = placeOf(context).slice(path.length);
-  if (path === "/overview") return redirect(context, `/dashboard${query}`);
+  if (path === "/overview" || path === "/dashboard/") return redirect(context, `/dashboard${query}`);
   return screenPattern.test(path) ? redirect(context, `/dashboard${path.replace(/\/$/, "")}${query}`) : undefined;
 }
 

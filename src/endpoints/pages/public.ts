@@ -21,7 +21,8 @@ function publicPage(context: RequestContext<unknown>, page: Page): Response {
 }
 
 const names: Readonly<Record<string, string>> = {
-  api: "Requests", providers: "Providers", smoke_tests: "Smoke tests", workflows: "Background work", routing: "Routing", postgres: "Database",
+  api: "Requests", providers: "Providers", smoke_tests: "Smoke tests", workflows: "Background work", routing: "Routing",
+  postgres: "Database",
 };
 
 async function statusOf(deps: Dependencies): Promise<StatusFacts> {

@@ -62,11 +62,13 @@ export class RouteHistory {
   async providers(count: number): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
     const first = this.today - count + 1;
     const rows = await this.database.selectFrom("network_days").where("day", ">=", first)
-      .select(({ fn }) => ["provider", "day", fn.sum<number | string>("attempts").as("attempts"), fn.sum<number | string>("failures").as("failures")])
+      .select(["provider", "day"])
+      .select(({ fn }) => [fn.sum<number | string>("attempts").as("attempts"), fn.sum<number | string>("failures").as("failures")])
       .groupBy(["provider", "day"]).execute();
     const byProvider = new Map<string, UptimeDay[]>();
     for (const { provider, day, attempts, failures } of rows) {
-      const days = byProvider.get(provider) ?? Array.from({ length: count }, (_, index) => ({ day: first + index, attempts: 0, failures: 0 }));
+      const days = byProvider.get(provider)
+        ?? Array.from({ length: count }, (_, index) => ({ day: first + index, attempts: 0, failures: 0 }));
       byProvider.set(provider, days);
       const counted = days[day - first];
       if (counted !== undefined) Object.assign(counted, { attempts: Number(attempts), failures: Number(failures) });

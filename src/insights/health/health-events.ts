@@ -82,7 +82,8 @@ export class HealthEvents {
         if (current !== undefined) current.endedMs = atMs;
         open.delete(upstreamId);
       } else if (current === undefined) {
-        const incident: Incident = { upstreamId, startedMs: atMs, endedMs: undefined, worst: to, messages: message === undefined ? [] : [message] };
+        const messages = message === undefined ? [] : [message];
+        const incident: Incident = { upstreamId, startedMs: atMs, endedMs: undefined, worst: to, messages };
         open.set(upstreamId, incident);
         found.push(incident);
       } else {

@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   ["referrals", [], ({ referrals }) => isSet(referrals)],
   ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
   ["hub.import_networks", [], ({ hub }) => listed(hub.importNetworks)],
-  ["encryption key", ["SWITCHYARD_ENCRYPTION_KEY"], ({ encryptionKey }) => (encryptionKey === undefined ? "made at the first start" : "set")],
+  ["encryption key", ["SWITCHYARD_ENCRYPTION_KEY"], ({ encryptionKey: key }) => (key === undefined ? "made at the first start" : "set")],
   ["secrets key", ["SWITCHYARD_SECRETS_KEY"], ({ secretsKey }) => isSet(secretsKey)],
   ["https proxy", ["HTTPS_PROXY", "https_proxy"], ({ proxies }) => withoutCredentials(proxies.https)],
   ["http proxy", ["HTTP_PROXY", "http_proxy"], ({ proxies }) => withoutCredentials(proxies.http)],

@@ -31,7 +31,9 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     const dialog = page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     await settled(page);
-    for (const sentence of listAt(explained, "explanation")) expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
+    for (const sentence of listAt(explained, "explanation")) {
+      expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
+    }
     expect(await dialog.getByRole("table").locator("tbody tr").count()).toBe(listAt(explained, "lines").length);
     for (const line of listAt(at(explained, "generation"), "routing.order")) {
       expect(await dialog.getByText(String(line), { exact: true }).isVisible()).toBe(true);
@@ -103,9 +105,10 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     const { page } = screen;
     const before = await rows(page).count();
     const empty = textAt(await scene.ask("owner", "POST", "/keys", { name: "Empty", limit: 0.000000001 }), "key");
-    const refused = await scene.chat({ model: "acme/large", messages: [{ role: "user", content: "Hi" }] }, { authorization: `Bearer ${empty}` });
+    const hi = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };
+    const refused = await scene.chat(hi, { authorization: `Bearer ${empty}` });
     expect(refused.status).toBe(402);
-    for (const text of ["One", "Two"]) await (await scene.chat({ model: "sandbox/chat:free", messages: [{ role: "user", content: text }] })).text();
+    for (let sent = 0; sent < 2; sent += 1) await (await scene.chat({ ...hi, model: "sandbox/chat:free" })).text();
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
     await page.getByRole("button", { name: "2 newer requests" }).waitFor();
     expect(await rows(page).count()).toBe(before);

@@ -86,7 +86,8 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     expect(scene.serving.requests.at(-1)?.json()).toMatchObject({
       temperature: 0.5, response_format: { type: "json_object" }, tools: [tool],
       messages: [{ role: "system", content: "Be brief." }, { role: "user", content: [
-        { type: "text", text: "Look at this" }, { type: "image_url", image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` } },
+        { type: "text", text: "Look at this" },
+        { type: "image_url", image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` } },
       ] }],
     });
     await close();
@@ -135,7 +136,9 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     expect(await other.page.getByLabel("Message").inputValue()).toBe("It's a draft");
     expect(await other.page.getByLabel("Model", { exact: true }).inputValue()).toBe("sandbox/chat:free");
     await other.close();
-    const kept = String(await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href, document.documentElement.outerHTML])"));
+    const kept = String(await page.evaluate(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.documentElement.outerHTML])",
+    ));
     expect(kept).not.toContain("sk-svc-");
     expect(scene.gateway.logLines.join("\n")).not.toMatch(/sk-svc-(?:at|v1)-\w{20}/);
     await screen.close();

@@ -13,7 +13,8 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
   }, 60_000);
   afterAll(() => scene.stop());
 
-  test.each(Object.keys(persons) as Person[])("every screen that the %s is shown can be read: none asks for what the role forbids", async (person) => {
+  const everybody = Object.keys(persons) as Person[];
+  test.each(everybody)("every screen that the %s is shown can be read: none asks for what the role forbids", async (person) => {
     const screen = await scene.open(person, "");
     const links = screen.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     const paths = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
@@ -38,8 +39,10 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     "%s has %s for those who may alone", async (path, button, may) => {
       for (const person of Object.keys(persons) as Person[]) {
         const { page, close } = await scene.open(person, path);
-        if (path.startsWith("/activity")) await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
-        await settled(page);
+        if (path.startsWith("/activity")) {
+          await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
+          await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
+        }
         expect([person, await page.getByRole("button", { name: button }).count() > 0]).toEqual([person, may.includes(person)]);
         await close();
       }
@@ -57,7 +60,8 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     await scene.ask("owner", "PATCH", "/session", { name: payload });
     await scene.ask("owner", "PATCH", `/workspaces/${scene.workspaceId}`, { name: payload });
     await scene.ask("owner", "POST", "/keys", { name: payload });
-    await scene.ask("owner", "POST", "/prompts", { title: payload, description: payload, body: payload, tags: ["x"], visibility: "public" });
+    const prompt = { title: payload, description: payload, body: payload, category: "x", visibility: "public" };
+    await scene.ask("owner", "POST", "/prompts", prompt);
     await scene.ask("owner", "POST", "/presets", { slug: "evil", name: payload, config: { model: "acme/large" } });
     const headers = { "x-title": payload, "http-referer": "javascript:window.hacked=1", "user-agent": payload };
     await (await scene.chat({ model: "sandbox/chat:free", messages: [{ role: "user", content: payload }] }, headers)).text();
@@ -96,7 +100,9 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     const shown = page.getByText(/sk-svc-v1-\w{20}/).first();
     await shown.waitFor();
     const [secret = ""] = /sk-svc-v1-\w+/.exec(await shown.innerText()) ?? [];
-    const kept = String(await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie])"));
+    const kept = String(await page.evaluate(
+      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie])",
+    ));
     expect(kept).not.toContain(secret);
     expect(scene.gateway.logLines.join("\n")).not.toContain(secret);
     await page.reload();
@@ -136,6 +142,8 @@ describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () =
     const { page, close } = await scene.open("developer", "/hub");
     await page.getByRole("button", { name: "Publish a prompt" }).click();
     await page.getByLabel("Title").fill("Summarise");
+    await page.getByLabel("About").fill("For long threads");
+    await page.getByLabel("Category").fill("Writing");
     await page.getByLabel("Prompt", { exact: true }).fill("Say it in one sentence.");
     await page.getByLabel("Who sees it").selectOption("public");
     await page.getByRole("button", { name: "Publish", exact: true }).click();

@@ -60,7 +60,8 @@ test("the start page leads people who signed in to the dashboard, and others sig
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 test.each([
-  ["/overview", "/dashboard"], ["/overview?days=7", "/dashboard?days=7"], ["/playground", "/dashboard/playground"],
+  ["/overview", "/dashboard"], ["/dashboard/", "/dashboard"], ["/overview?days=7", "/dashboard?days=7"],
+  ["/playground", "/dashboard/playground"],
   ["/activity?status=failed&id=gen_1", "/dashboard/activity?status=failed&id=gen_1"], ["/keys/", "/dashboard/keys"],
   ["/models/acme/large", "/dashboard/models/acme/large"],
 ])("a browser that opens %s at the root is led to %s", async (path, screen) => {

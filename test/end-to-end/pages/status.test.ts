@@ -13,7 +13,8 @@ describe.skipIf(!hasChromium).each(engines)(`what everybody may see, on %s${miss
   let scene: PageScene;
   beforeAll(async () => {
     scene = await startPageScene(await freshUrl(), { providers: [acme(dead), provider({
-      id: "weak", base_url: dead, dialect: "openai-chat", api_key: "k", models: [{ id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } }],
+      id: "weak", base_url: dead, dialect: "openai-chat", api_key: "k",
+      models: [{ id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } }],
     })] });
     const { app } = scene.gateway;
     const yesterdayMs = Date.now() - dayMs;

@@ -26,16 +26,24 @@ function useChange() {
 /** Publishes a prompt, or a skill as an Agent Skills document. */
 function PublishForm({ kind, onDone }: { kind: Kind; onDone: () => void }) {
   const [title, setTitle] = useState("");
+  const [description, setDescription] = useState("");
+  const [category, setCategory] = useState("");
   const [body, setBody] = useState("");
   const [visibility, setVisibility] = useState("workspace");
   const publish = useChange();
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    publish.mutate({ method: "POST", path: `/${kind}`, body: { ...(kind === "prompts" ? { title } : {}), body, visibility } }, { onSuccess: onDone });
+    publish.mutate({ method: "POST", path: `/${kind}`, body: { ...(kind === "prompts" ? { title, description, category } : {}), body, visibility } }, { onSuccess: onDone });
   };
   return (
     <form onSubmit={submit}>
-      {kind === "prompts" ? <Field label="Title">{(id) => <Input id={id} required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} />}</Field> : null}
+      {kind === "prompts" ? (
+        <>
+          <Field label="Title">{(id) => <Input id={id} required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} />}</Field>
+          <Field label="About">{(id) => <Input id={id} required value={description} onChange={(event) => setDescription(event.target.value)} />}</Field>
+          <Field label="Category">{(id) => <Input id={id} required maxLength={50} value={category} onChange={(event) => setCategory(event.target.value)} />}</Field>
+        </>
+      ) : null}
       <Field label={kind === "prompts" ? "Prompt" : "SKILL.md"} hint={kind === "prompts" ? "" : "With front matter: name and description."}>
         {(id) => <textarea id={id} className={style["input"]} required value={body} onChange={(event) => setBody(event.target.value)} />}
       </Field>

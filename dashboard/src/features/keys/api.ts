@@ -23,7 +23,6 @@ export interface Key {
   creator_user_id: string;
   last_used_at: string | null;
   parent_key_id?: string;
-  creator_user_id: string;
 }
 
 /** What a new key is made of; null takes a bound away from one that is changed. */
