@@ -1,18 +1,49 @@
+import { readdirSync, readFileSync } from "node:fs";
+
 declare const self: Worker;
 
 let worstMs = 0;
 let waiting: (() => void) | undefined;
 
-async function askForEver(url: string): Promise<never> {
+/** What is asked, and the process that answers. */
+export interface Probed {
+  url: string;
+  pid: number;
+}
+
+/** CPU time that each thread of a process has used (proc(5), schedstat), in milliseconds; none where the process has ended. */
+function cpuMsByThread(pid: number): Map<string, number> {
+  const used = new Map<string, number>();
+  const tasks = `/proc/${pid}/task`;
+  try {
+    for (const task of readdirSync(tasks)) {
+      used.set(task, Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6);
+    }
+  } catch {
+    // A thread has ended between the two calls, or the process has.
+  }
+  return used;
+}
+
+/** What the busiest thread has worked since; undefined where there is none to be seen. */
+function workedSince(before: ReadonlyMap<string, number>, pid: number): number | undefined {
+  const worked = [...cpuMsByThread(pid)].map(([task, ms]) => ms - (before.get(task) ?? 0));
+  return worked.length === 0 || before.size === 0 ? undefined : Math.max(...worked);
+}
+
+async function askForEver({ url, pid }: Probed): Promise<never> {
   for (;;) {
+    const used = cpuMsByThread(pid);
     const askedMs = performance.now();
     await fetch(url).then((response) => response.text(), () => undefined);
-    worstMs = Math.max(worstMs, performance.now() - askedMs);
+    const waitedMs = performance.now() - askedMs;
+    // A stall is work of one of its threads that lets others wait; a machine that is busy lets everybody wait.
+    worstMs = Math.max(worstMs, Math.min(waitedMs, workedSince(used, pid) ?? waitedMs));
     waiting?.();
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<string>) => {
+self.onmessage = ({ data }: MessageEvent<Probed | "worst">) => {
   if (data !== "worst") {
     void askForEver(data);
     return;

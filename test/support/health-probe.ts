@@ -1,9 +1,14 @@
-/** Asks a gateway for `/healthz` from a thread of its own, one request after the other, and keeps the longest wait. */
+import type { Probed } from "./health-probe-worker.ts";
+
+/**
+ * Asks a gateway for `/healthz` from a thread of its own, one request after the other, and keeps the longest wait: as far as the
+ * gateway's process worked in it, so that what else runs on the machine does not count.
+ */
 export class HealthProbe {
   private readonly worker = new Worker(new URL("./health-probe-worker.ts", import.meta.url));
 
-  constructor(url: string) {
-    this.worker.postMessage(`${url}/healthz`);
+  constructor({ url, child }: { url: string; child: { readonly pid: number } }) {
+    this.worker.postMessage({ url: `${url}/healthz`, pid: child.pid } satisfies Probed);
   }
 
   /** Longest wait in milliseconds since the last call. */

@@ -21,7 +21,7 @@ beforeAll(async () => {
   upstream = await startFaultUpstream();
   upstream.script(healthyChat);
   gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
-  probe = new HealthProbe(gateway.url);
+  probe = new HealthProbe(gateway);
   // What is compiled and loaded by the first request is not what an attack costs.
   await ask(chat(JSON.stringify(small)));
 });
