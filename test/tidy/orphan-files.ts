@@ -14,6 +14,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/planning.ts": "npm run bench:planning",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
+  "test/chaos/run.ts": "npm run chaos",
   "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
   "scripts/api-types.ts": "npm run dashboard:types",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",

@@ -12,7 +12,8 @@ import { expectToStand, standingBooks } from "./support/standing-books.ts";
 import { stores, type OpenedStore } from "./support/stores.ts";
 
 const rounds = 50;
-const roundsPerTest = 10;
+/** A round takes six seconds on a machine that is busy with other things: few of them, so that no test comes near its timeout. */
+const roundsPerTest = 2;
 const clientsMax = 50;
 
 /** @see https://github.com/BerriAI/litellm/issues/30522 holds that were never released. */
@@ -66,7 +67,7 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
   }
 
   test.each(Array.from({ length: rounds / roundsPerTest }, (_, index) => index * roundsPerTest + 1))(
-    `every charge that a client saw stands once and nothing is held, rounds %i and the ${roundsPerTest - 1} after it`,
+    `every charge that a client saw stands once and nothing is held, rounds %i and the one after it`,
     async () => {
       for (let round = 0; round < roundsPerTest; round += 1) {
         const gateway = await start(round % 2 === 0 ? "power" : "process");

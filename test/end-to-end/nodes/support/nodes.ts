@@ -11,6 +11,7 @@ export interface Nodes {
   gateways: readonly [GatewayProcess, GatewayProcess];
   upstream: FaultUpstream;
   redis: RedisServer;
+  databaseUrl: string;
   query(text: string): Promise<Record<string, unknown>[]>;
   /** Starts one more. */
   start(): Promise<GatewayProcess>;
@@ -29,7 +30,7 @@ export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<No
     },
   });
   return {
-    gateways: await Promise.all([start(), start()]), upstream, redis, start,
+    gateways: await Promise.all([start(), start()]), upstream, redis, databaseUrl, start,
     query: (text) => queryDatabase(databaseUrl, text),
     async stop() {
       upstream.stop();
