@@ -52,7 +52,7 @@ describe("the platform refuses what could be understood in two ways", () => {
   });
 });
 
-// Where one of these fails a newer Bun has closed a gap: shorten the list in decision 0056 and in the README.
+// Where one of these fails a newer Bun has closed a gap: shorten the list in decision 0056 and in docs/operate/security.md.
 describe("the platform of this release takes", () => {
   test("two hosts, joined, which the router refuses", async () => {
     expect(await ask(post("host: b\r\n", "/host"))).toEndWith("\r\n\r\na, b");

@@ -175,7 +175,7 @@ describe("the page for people", () => {
   test("begins with a request that works as it stands, for a model that costs nothing", async () => {
     const command = page.replaceAll("&quot;", '"').match(/curl [^<]*chat\/completions[^<]*/)?.[0] ?? "";
     expect(command).toContain("sandbox/chat:free");
-    const answer = await gateway.post("/chat/completions", /-d '(.*)'/.exec(command.replaceAll("&#39;", "'"))?.[1] ?? "");
+    const answer = await gateway.post("/chat/completions", /-d '(.*)'/.exec(command.replaceAll("&#x27;", "'"))?.[1] ?? "");
     expect(answer.status).toBe(200);
     expect(at(await answer.json(), "usage.cost")).toBe(0);
   });

@@ -5,12 +5,11 @@ import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startAtOrigin } from "../api/people-browser.ts";
 import { AppSide, decideAt, decideDevice, placeOf } from "./flows.ts";
 
-const readme = readFileSync(join(import.meta.dir, "../../../README.md"), "utf8");
+const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/app-keys.md"), "utf8");
 
-/** The code block of a language in the section about keys for apps, for a gateway at an origin. */
+/** The code block of a language of the guide about keys for apps, for a gateway at an origin. */
 function blockOf(language: string, origin: string): string[] {
-  const section = readme.slice(readme.indexOf("## Give an app a key"));
-  const [, block = ""] = new RegExp(`\`\`\`${language}\n(.*?)\n\`\`\``, "s").exec(section) ?? [];
+  const [, block = ""] = new RegExp(`\`\`\`${language}\n(.*?)\n\`\`\``, "s").exec(guide) ?? [];
   return block.replaceAll(/https:\/\/gateway\.example\.com|http:\/\/127\.0\.0\.1:8787/g, origin).split("\n");
 }
 
