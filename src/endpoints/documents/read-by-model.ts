@@ -27,10 +27,10 @@ const unconfigured: ReadonlySet<string> = new Set(["model_unavailable", "no_upst
 
 /** What a provider did has one name on this route (contract: `POST /ocr/extract`); what is the caller's keeps its own. */
 function inWordsOfOcr(error: GatewayError, choosesProvider: boolean): GatewayError {
-  const { message, metadata, retry, retryAfterSeconds, fault, code } = error;
+  const { message, metadata, headers, retry, retryAfterSeconds, fault, code } = error;
   if (fault === "upstream") {
     return new GatewayError("ocr_upstream_failed", `The file could not be read. ${message}`, {
-      fault, retry, metadata, cause: error, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      fault, retry, metadata, headers, cause: error, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     });
   }
   if (choosesProvider || !unconfigured.has(code)) return error;
