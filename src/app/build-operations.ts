@@ -5,6 +5,7 @@ import type { AppSettings } from "./app-settings.ts";
 import type { AppTools } from "./app-tools.ts";
 import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
+import { fieldWords } from "../endpoints/ops/field-words.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { EndpointPaths } from "../http/endpoint-paths.ts";
 import { openApiDocument } from "../http/open-api.ts";
@@ -58,7 +59,9 @@ export function buildDocuments(
   let site: Promise<DocumentationSite> | undefined;
   return {
     endpointPaths: new EndpointPaths(table),
-    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, { version: settings.version, publicUrl: settings.publicUrl() }))),
+    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, {
+      version: settings.version, publicUrl: settings.publicUrl(), words: fieldWords,
+    }))),
     exampleModel: () => exampleModel(catalog()),
     documentation: () => (site ??= buildDocumentation({ version: settings.version, publicUrl: settings.publicUrl() })),
   };
@@ -69,7 +72,7 @@ export async function buildDocumentation({ version, publicUrl }: { version: stri
   const { DocumentationSite: Site } = await import("../documentation/site.ts");
   const root = join(import.meta.dirname, "..", "..");
   return new Site(join(root, "docs"), {
-    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], { version, publicUrl }), tools, publicUrl,
+    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], { version, publicUrl, words: fieldWords }), tools, publicUrl,
     exampleYaml: readFileSync(join(root, "switchyard.example.yaml"), "utf8"),
   });
 }

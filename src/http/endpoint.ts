@@ -94,8 +94,13 @@ export interface Endpoint<Dependencies, Body = unknown> {
   response?: ZodType;
   /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
   otherResponseTypes?: readonly (
-    "text/csv" | "text/event-stream" | "text/html" | "text/markdown" | "text/plain" | "application/zip" | "application/atom+xml"
+    "text/csv" | "text/event-stream" | "text/html" | "text/markdown" | "text/plain" | "text/javascript" | "image/svg+xml"
+    | "application/zip" | "application/atom+xml"
   )[];
+  /** Bodies of statuses that are neither a success nor an error envelope. */
+  bodiesByStatus?: Readonly<Record<number, ZodType>>;
+  /** Sends the browser elsewhere instead of an answer with a body. */
+  redirects?: true;
   /** One event of the stream, where `otherResponseTypes` names one. */
   streamEvents?: ZodType;
   /** What is answered with 202 where the work goes on. */

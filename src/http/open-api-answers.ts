@@ -1,5 +1,4 @@
 import { brandHeader } from "../platform/lib/brand.ts";
-import { errorCatalog } from "../platform/lib/errors.ts";
 import { idempotencyHeader, replayedHeader } from "./answer-once.ts";
 import { isStrictObject } from "./check-body.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -7,7 +6,8 @@ import type { Endpoint } from "./endpoint.ts";
 type Json = Record<string, unknown>;
 type AnyEndpoint = Endpoint<never>;
 
-interface DescribedHeader {
+/** A header of answers. */
+export interface DescribedHeader {
   description: string;
   type?: "integer" | "number";
 }
@@ -21,6 +21,12 @@ const ofCounted: Record<string, DescribedHeader> = {
   "X-RateLimit-Limit": { description: "Requests that the window admits.", type: "integer" },
   "X-RateLimit-Window": { description: "Length of the window in seconds.", type: "integer" },
   "X-RateLimit-Tier": { description: "The tier that the limit comes from." },
+  "RateLimit-Limit": { description: "The same as X-RateLimit-Limit.", type: "integer" },
+  "RateLimit-Policy": { description: "Limit and window as `<limit>;w=<seconds>`." },
+  "X-RateLimit-Remaining": {
+    description: "Requests that are left in a window of hours; the windows of a minute do not send it.", type: "integer",
+  },
+  "X-RateLimit-Reset": { description: "Seconds until that window moves on.", type: "integer" },
 };
 
 const ofInference: Record<string, DescribedHeader> = {
@@ -28,16 +34,27 @@ const ofInference: Record<string, DescribedHeader> = {
   [brandHeader("Upstream-Model")]: { description: "What its provider calls it." },
   [brandHeader("Provider-Chain")]: { description: "Providers that were asked, in order." },
   [brandHeader("Credential-Source")]: { description: "Whose provider key was used: platform or the caller's own." },
+  [brandHeader("Requested-Model")]: { description: "The model that was asked for, where another one served." },
+  [brandHeader("Fallback-Reason")]: { description: "Why another model served." },
+  [brandHeader("Credits-Balance-At-Admission")]: { description: "Balance in USD before the request.", type: "number" },
+  [brandHeader("Credits-Balance-After-Debit")]: {
+    description: `Balance in USD after the charge, where ${brandHeader("Balance-After-Debit")} asked for it.`, type: "number",
+  },
+  [brandHeader("Credits-Charged")]: { description: "USD that were charged, where that was asked for.", type: "number" },
   [brandHeader("Translation-Loss")]: {
     description: "Fields that the provider's dialect cannot say, and parts of a whole answer that the client's cannot carry "
       + "(`answer.image`), where there are any; streams name the latter in their final metadata frame.",
   },
-  [brandHeader("Output-Cap")]: { description: "Output tokens that are affordable, where fewer than asked.", type: "integer" },
+  [brandHeader("Output-Cap")]: {
+    description: "Output tokens that the provider was given as its cap, where the key and the balance bear fewer than were asked for.",
+    type: "integer",
+  },
   "Server-Timing": { description: "Where the time went, in milliseconds." },
 };
 
 const ofErrors: Record<string, DescribedHeader> = {
   "Retry-After": { description: "Seconds to wait before the next try.", type: "integer" },
+  "X-Should-Retry": { description: "`false` where another try cannot help, or the gateway has tried again already." },
 };
 
 const ofReplays: Record<string, DescribedHeader> = {
@@ -50,14 +67,16 @@ export const headerComponents: Json = Object.fromEntries(
     .map(([name, { description, type = "string" }]) => [name, { description, schema: { type } }]),
 );
 
-const references = (headers: Record<string, DescribedHeader>): Json =>
+/** References to headers, by name. */
+export const headerReferences = (headers: Record<string, DescribedHeader>): Json =>
   Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-const isInference = ({ counting }: AnyEndpoint): boolean => counting === "by-handler";
+/** Whether an endpoint asks models, so that its answers say who served. */
+export const isInference = ({ counting }: AnyEndpoint): boolean => counting === "by-handler";
 
 /** Headers of an endpoint's successes. */
 export const successHeaders = (endpoint: AnyEndpoint): Json => ({
-  ...references({
+  ...headerReferences({
     ...everywhere,
     ...(endpoint.counting === "none" ? {} : ofCounted),
     ...(isInference(endpoint) ? ofInference : {}),
@@ -67,68 +86,10 @@ export const successHeaders = (endpoint: AnyEndpoint): Json => ({
     .map(([name, description]) => [name, { description, schema: { type: "string" } }])),
 });
 
-/** What an error's status means, by the name of its component. */
-const errorAnswers = {
-  400: ["BadRequest", "A field, parameter or header is wrong; `error.param` names it."],
-  401: ["Unauthorized", "The credential is missing, invalid or of the wrong family."],
-  402: ["PaymentRequired", "The balance, a limit or a budget does not bear the request."],
-  403: ["Forbidden", "The credential lacks a scope, or the endpoint, address or workspace is not allowed."],
-  404: ["NotFound", "What the path, or the model that the body, names does not exist."],
-  408: ["RequestTimeout", "The request or its answer took too long."],
-  409: ["Conflict", "The request contradicts what is there, or what is under way."],
-  413: ["ContentTooLarge", "The body is larger than this endpoint takes."],
-  429: ["TooManyRequests", "A rate window or a quota is used up; `Retry-After` says for how long."],
-  500: ["InternalServerError", "The gateway failed."],
-  502: ["BadGateway", "No provider gave an answer that can be used."],
-  503: ["ServiceUnavailable", "The gateway or every provider is unavailable for now."],
-  504: ["GatewayTimeout", "The provider took too long."],
-} as const;
-
-type ErrorStatus = keyof typeof errorAnswers;
-
-const statuses = Object.keys(errorAnswers).map((status) => Number(status) as ErrorStatus);
-
-const codesOf = (status: number): string[] =>
-  Object.entries(errorCatalog).filter(([, facts]) => facts.status === status).map(([code]) => code);
-
-const exampleOf = (status: ErrorStatus): Json => {
-  const [, description] = errorAnswers[status];
-  const code = codesOf(status)[0] ?? "internal_server_error";
-  const facts = Object.entries(errorCatalog).find(([name]) => name === code)?.[1];
-  const type = facts?.type ?? "api_error";
-  return { error: { code, message: description, type, param: null, metadata: { type, fault: facts?.fault ?? "gateway" } } };
-};
-
-/** Answers by status, for the document's components. */
-export const errorComponents: Json = Object.fromEntries(statuses.map((status) => {
-  const [name, description] = errorAnswers[status];
-  return [name, {
-    description: `${description} Codes: ${codesOf(status).map((code) => `\`${code}\``).join(", ")}.`,
-    headers: references({ ...everywhere, ...([429, 503].includes(status) ? ofErrors : {}) }),
-    content: { "application/json": { schema: { $ref: "#/components/schemas/Error" }, example: exampleOf(status) } },
-  }];
-}));
-
-/** Whether an endpoint answers with a status, as far as its declaration says. */
-function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
-  const { access, bodyBytesMax, query, path, method, idempotent, counting } = endpoint;
-  const hasBody = bodyBytesMax !== undefined || endpoint.rawBody !== undefined;
-  if (status === 400) return hasBody || query !== undefined;
-  if (status === 401) return access.open !== true;
-  if (status === 403) return access.open !== true;
-  if (status === 404) return path.includes(":") || isInference(endpoint);
-  if (status === 409) return idempotent === true || (hasBody && method !== "GET" && access.managementScope !== undefined);
-  if (status === 413) return hasBody;
-  if (status === 429) return counting !== "none" || access.open !== true;
-  if (status === 500 || status === 503) return true;
-  return isInference(endpoint);
-}
-
-/** Errors of an endpoint, by status; `default` for what no status here is named for. */
-export const errorResponses = (endpoint: AnyEndpoint): Json => ({
-  ...Object.fromEntries(statuses.filter((status) => answers(endpoint, status))
-    .map((status) => [status, { $ref: `#/components/responses/${errorAnswers[status][0]}` }])),
-  default: { $ref: "#/components/responses/InternalServerError" },
+/** Headers of an endpoint's errors. */
+export const errorHeadersOf = (endpoint: AnyEndpoint, status: number): Json => headerReferences({
+  ...everywhere, ...ofCounted, ...(isInference(endpoint) ? ofInference : {}),
+  ...([402, 429, 503].includes(status) ? ofErrors : { "X-Should-Retry": ofErrors["X-Should-Retry"] as DescribedHeader }),
 });
 
 /** The header by which a request names itself, where an endpoint takes it. */

@@ -1,8 +1,9 @@
 import { z, type ZodType } from "zod";
 import { brand } from "../platform/lib/brand.ts";
-import { errorCatalog } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { errorComponents, errorResponses, headerComponents, idempotencyParameter, refusingOthers, successHeaders } from "./open-api-answers.ts";
+import { headerComponents, idempotencyParameter, refusingOthers, successHeaders } from "./open-api-answers.ts";
+import { ErrorResponses, errorSchemas } from "./open-api-errors.ts";
+import { describeFields, exampleOf, type FieldWords } from "./open-api-fields.ts";
 
 type Json = Record<string, unknown>;
 
@@ -20,19 +21,34 @@ function withComponentReferences(value: unknown): unknown {
 class Schemas {
   readonly named: Record<string, unknown> = {};
 
-  /** The JSON schema of a zod schema; a reference where it has a name (`meta({ id })`). */
-  of(schema: ZodType | undefined, io: "input" | "output"): Json {
+  private readonly words: FieldWords;
+
+  constructor(words: FieldWords) {
+    this.words = words;
+  }
+
+  /** The JSON schema of a zod schema of a path; a reference where it has a name (`meta({ id })`). */
+  of(schema: ZodType | undefined, io: "input" | "output", owner: string): Json {
     if (schema === undefined) return {};
     const wrapped = z.toJSONSchema(z.object({ wrapped: schema }), { io, unrepresentable: "any" });
-    for (const [name, definition] of Object.entries(wrapped.$defs ?? {})) this.named[name] ??= this.definition(definition);
-    const { id: _, ...found } = Object(withComponentReferences(wrapped.properties?.["wrapped"])) as Json;
+    for (const [name, definition] of Object.entries(wrapped.$defs ?? {})) this.named[name] ??= this.definition(definition, name);
+    const { id: _, ...found } = Object(this.described(wrapped.properties?.["wrapped"], owner)) as Json;
     return found;
   }
 
-  private definition(definition: unknown): unknown {
-    const rewritten = withComponentReferences(definition);
-    if (!isObject(rewritten)) return rewritten;
-    const { id: _, $schema: __, ...rest } = rewritten;
+  /** A value that fits a schema of a path. */
+  exampleOf(schema: Json, owner: string): unknown {
+    return exampleOf(schema, { place: { name: "", parent: undefined, owner }, words: this.words, named: this.named, depth: 0 });
+  }
+
+  private described(schema: unknown, owner: string): unknown {
+    return describeFields(withComponentReferences(schema), { owner, words: this.words });
+  }
+
+  private definition(definition: unknown, name: string): unknown {
+    const described = this.described(definition, name);
+    if (!isObject(described)) return described;
+    const { id: _, $schema: __, ...rest } = described;
     return rest;
   }
 }
@@ -44,7 +60,8 @@ function parameters(endpoint: Endpoint<never>, schemas: Schemas): Json[] {
     name, in: "path", required: true, schema: { type: "string" },
   }));
   return [
-    ...inPath, ...membersOf(schemas.of(endpoint.query, "input"), "query"), ...membersOf(schemas.of(endpoint.headers, "input"), "header"),
+    ...inPath, ...membersOf(schemas.of(endpoint.query, "input", endpoint.path), "query"),
+    ...membersOf(schemas.of(endpoint.headers, "input", endpoint.path), "header"),
     ...(endpoint.idempotent ? [idempotencyParameter] : []),
   ];
 }
@@ -56,20 +73,53 @@ function membersOf({ properties = {}, required = [] }: { properties?: unknown; r
   }));
 }
 
+/** Examples of bodies that are no JSON, by type. */
+const otherExamples: Readonly<Record<string, string>> = {
+  "text/csv": "id,created_at,model,total_cost\r\n", "text/markdown": "# Title\n", "application/atom+xml": "<feed/>",
+  "text/html": "<!doctype html>", "text/plain": "switchyard_requests_total 42\n",
+  "text/javascript": "export {};", "image/svg+xml": "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\"></svg>",
+};
+
+/** A body with an example of it. */
+function jsonContent(schema: ZodType, { schemas, path }: { schemas: Schemas; path: string }): Json {
+  const described = schemas.of(schema, "output", openApiPath(path));
+  return { schema: described, example: schemas.exampleOf(described, openApiPath(path)) };
+}
+
+function otherContent(type: string, { streamEvents, path }: Endpoint<never>, schemas: Schemas): Json {
+  if (type === "text/event-stream" && streamEvents !== undefined) return jsonContent(streamEvents, { schemas, path });
+  if (type === "application/zip") return { schema: { type: "string", contentMediaType: type } };
+  return { schema: { type: "string" }, example: otherExamples[type] };
+}
+
 /** An answer that is no error. */
 function successResponse(
   endpoint: Endpoint<never>, { description, schema, schemas }: { description: string; schema: ZodType | undefined; schemas: Schemas },
 ): Json {
-  const { otherResponseTypes = [], streamEvents } = endpoint;
-  const otherSchema = (type: string): Json =>
-    (type === "text/event-stream" && streamEvents !== undefined ? schemas.of(streamEvents, "output") : { type: "string" });
+  const { otherResponseTypes = [], path } = endpoint;
   return {
     description,
     headers: successHeaders(endpoint),
     ...(schema === undefined && otherResponseTypes.length === 0 ? {} : { content: {
-      ...(schema === undefined ? {} : { "application/json": { schema: schemas.of(schema, "output") } }),
-      ...Object.fromEntries(otherResponseTypes.map((type) => [type, { schema: otherSchema(type) }])),
+      ...(schema === undefined ? {} : { "application/json": jsonContent(schema, { schemas, path }) }),
+      ...Object.fromEntries(otherResponseTypes.map((type) => [type, otherContent(type, endpoint, schemas)])),
     } }),
+  };
+}
+
+const redirect: Json = {
+  description: "The browser goes on elsewhere.",
+  headers: { Location: { description: "Where it goes on.", schema: { type: "string" } } },
+};
+
+/** Answers that are no errors, by status. */
+function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
+  const { accepted, response, bodiesByStatus = {}, redirects } = endpoint;
+  return {
+    ...(redirects ? { 302: redirect } : { 200: successResponse(endpoint, { description: "Success.", schema: response, schemas }) }),
+    ...(accepted === undefined ? {} : { 202: successResponse(endpoint, { description: "Under way.", schema: accepted, schemas }) }),
+    ...Object.fromEntries(Object.entries(bodiesByStatus).map(([status, schema]) =>
+      [status, successResponse({ ...endpoint, otherResponseTypes: [] }, { description: "Not ready.", schema, schemas })])),
   };
 }
 
@@ -84,11 +134,13 @@ function security({ access }: Endpoint<never>): Json[] {
 
 /** A body in each form that it is taken in. */
 const bodyContent = (endpoint: Endpoint<never>, { body, schemas }: { body: ZodType; schemas: Schemas }): Json => ({
-  [endpoint.rawBodyType ?? "application/json"]: { schema: refusingOthers(endpoint, schemas.of(body, "input")) },
-  ...(endpoint.formBody === undefined ? {} : { "multipart/form-data": { schema: schemas.of(endpoint.formBody, "input") } }),
+  [endpoint.rawBodyType ?? "application/json"]: { schema: refusingOthers(endpoint, schemas.of(body, "input", openApiPath(endpoint.path))) },
+  ...(endpoint.formBody === undefined ? {} : {
+    "multipart/form-data": { schema: schemas.of(endpoint.formBody, "input", openApiPath(endpoint.path)) },
+  }),
 });
 
-function operation(endpoint: Endpoint<never>, schemas: Schemas): Json {
+function operation(endpoint: Endpoint<never>, { schemas, errors }: { schemas: Schemas; errors: ErrorResponses }): Json {
   const body = endpoint.rawBody ?? endpoint.body;
   const given = parameters(endpoint, schemas);
   return {
@@ -101,33 +153,9 @@ function operation(endpoint: Endpoint<never>, schemas: Schemas): Json {
     ...(endpoint.access.managementScope === undefined ? {} : { "x-required-scope": endpoint.access.managementScope }),
     ...(given.length === 0 ? {} : { parameters: given }),
     ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, { body, schemas }) } }),
-    responses: {
-      200: successResponse(endpoint, { description: "Success.", schema: endpoint.response, schemas }),
-      ...(endpoint.accepted === undefined ? {} : {
-        202: successResponse(endpoint, { description: "Under way.", schema: endpoint.accepted, schemas }),
-      }),
-      ...errorResponses(endpoint),
-    },
+    responses: { ...successResponses(endpoint, schemas), ...errors.of(endpoint) },
   };
 }
-
-const errorSchema: Json = {
-  type: "object",
-  required: ["error"],
-  properties: {
-    error: {
-      type: "object",
-      required: ["code", "message", "type", "metadata"],
-      properties: {
-        code: { type: "string", enum: Object.keys(errorCatalog) },
-        message: { type: "string" },
-        type: { type: "string" },
-        param: { type: ["string", "null"] },
-        metadata: { type: "object" },
-      },
-    },
-  },
-};
 
 /** What the endpoints of a tag are for. */
 const tagDescriptions: Readonly<Record<string, string>> = {
@@ -157,13 +185,16 @@ export function describedEndpoints(endpoints: readonly Endpoint<never>[]): reado
 }
 
 /** The OpenAPI 3.1 document of an endpoint table. */
-export function openApiDocument(endpoints: readonly Endpoint<never>[], { version, publicUrl }: { version: string; publicUrl: string }): Json {
+export function openApiDocument(
+  endpoints: readonly Endpoint<never>[], { version, publicUrl, words }: { version: string; publicUrl: string; words: FieldWords },
+): Json {
   const paths: Record<string, Json> = {};
-  const schemas = new Schemas();
+  const schemas = new Schemas(words);
+  const errors = new ErrorResponses();
   for (const endpoint of describedEndpoints(endpoints)) {
     const path = openApiPath(endpoint.base === "api" ? endpoint.path : endpoint.path);
     const item = (paths[path] ??= endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
-    item[endpoint.method.toLowerCase()] = operation(endpoint, schemas);
+    item[endpoint.method.toLowerCase()] = operation(endpoint, { schemas, errors });
   }
   return {
     openapi: "3.1.0",
@@ -175,8 +206,8 @@ export function openApiDocument(endpoints: readonly Endpoint<never>[], { version
     tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     paths,
     components: {
-      schemas: { Error: errorSchema, ...schemas.named },
-      responses: errorComponents,
+      schemas: { ...errorSchemas, ...schemas.named },
+      responses: errors.components,
       headers: headerComponents,
       securitySchemes: {
         llmKey: { type: "http", scheme: "bearer", description: `LLM key (prefix ${brand.llmKeyFamilyPrefix}).` },

@@ -76,6 +76,7 @@ export const providerCallback = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/api/auth/callback/:provider",
   summary: "Come back from an OpenID provider.",
+  redirects: true,
   async handle(context, deps) {
     return answerWith(context, await finishProviderSignIn(context, deps, context.param("provider")), {});
   },

@@ -13,6 +13,7 @@ export const providerLogo = defineEndpoint<Dependencies>({
   counting: "at-door",
   tag: "Catalog",
   summary: "Show the logo of a provider.",
+  otherResponseTypes: ["image/svg+xml"],
   encodeError: encodeContractError,
   handle(context, { inference }) {
     const provider = inference.catalog().providers.get(context.param("file").replace(/\.svg$/, ""));

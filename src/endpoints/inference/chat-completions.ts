@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/openai-chat.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
@@ -7,7 +6,8 @@ import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
 import { outputCapHeader } from "./served-headers.ts";
-import { chatChunkSchema } from "./stream-events.ts";
+import { inferenceHeaders } from "./request-headers.ts";
+import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
 /** How requests in the chat dialect are read. */
 export const chatReader: CallReader = {
@@ -33,11 +33,8 @@ export const chatCompletions = defineEndpoint<Dependencies>({
   otherResponseTypes: ["text/event-stream"],
   answerHeaders: outputCapHeader,
   streamEvents: chatChunkSchema,
-  response: z.looseObject({
-    id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),
-    choices: z.array(z.looseObject({ index: z.int(), finish_reason: z.string().nullable() })),
-    usage: z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number() }),
-  }),
+  headers: inferenceHeaders,
+  response: chatCompletionSchema,
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     return answerCall(context, await readCall(context, chatReader, dependencies), dependencies);

@@ -7,6 +7,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
 import { inMessagesWords } from "./in-messages-words.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
+import { messagesHeaders } from "./request-headers.ts";
 import { outputCapHeader } from "./served-headers.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
@@ -33,6 +34,7 @@ export const messages = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: messagesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  headers: messagesHeaders,
   answerHeaders: outputCapHeader,
   streamEvents: messageEventSchema,
   response: z.looseObject({

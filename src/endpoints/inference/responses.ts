@@ -16,6 +16,7 @@ import { streamResponse, wholeResponse, wholeText } from "./answer-call.ts";
 import { queueResponse } from "./queue-response.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 import { responsesReader, withConversation } from "./responses-reader.ts";
+import { responsesHeaders } from "./request-headers.ts";
 import { outputCapHeader } from "./served-headers.ts";
 import { responseEventSchema } from "./stream-events.ts";
 
@@ -58,6 +59,7 @@ export const responses = defineEndpoint<Dependencies>({
   tag: "Inference",
   rawBody: responsesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
+  headers: responsesHeaders,
   answerHeaders: outputCapHeader,
   streamEvents: responseEventSchema,
   response: z.looseObject({

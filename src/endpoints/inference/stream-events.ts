@@ -3,19 +3,57 @@ import { z } from "zod";
 const item = z.looseObject({ type: z.string() });
 const sequence = { sequence_number: z.int() };
 
+const finishReasonField = z.enum(["stop", "length", "tool_calls", "content_filter", "error"]);
+
+const chatUsageSchema = z.looseObject({
+  prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number(),
+  cost_details: z.looseObject({
+    upstream_inference_cost: z.number().nullish().describe("USD that the provider reported as its own cost."),
+  }).optional().describe("What the provider says of its cost."),
+});
+
+const toolCallSchema = z.looseObject({
+  id: z.string(), type: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
+});
+
+/** What a fallback to another model is told by. */
+const fallbackFields = {
+  requested_model: z.string().optional().describe("The model that was asked for, where another one served."),
+  fallback: z.looseObject({
+    used: z.boolean().describe("Whether another model served."), reason: z.string().describe("Why."),
+    attempts: z.array(z.looseObject({})).describe("What was tried."),
+  }).optional().describe("How another model came to serve."),
+};
+
+/** A whole answer in the chat dialect. */
+export const chatCompletionSchema = z.looseObject({
+  id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),
+  choices: z.array(z.looseObject({
+    index: z.int(), finish_reason: finishReasonField.nullable(),
+    message: z.looseObject({
+      role: z.literal("assistant"), content: z.string().nullable().describe("Text of the answer; null where only tools are called."),
+      tool_calls: z.array(toolCallSchema).optional(), reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
+      refusal: z.string().nullish(),
+    }).describe("The answer."),
+  })),
+  usage: chatUsageSchema, ...fallbackFields,
+  system_fingerprint: z.string().nullish().describe("The provider's fingerprint of its configuration."),
+}).meta({ id: "ChatCompletion" });
+
 /** One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the routing facts. */
 export const chatChunkSchema = z.looseObject({
   id: z.string(), object: z.literal("chat.completion.chunk"), created: z.int(), model: z.string(),
   choices: z.array(z.looseObject({
-    index: z.int(), finish_reason: z.enum(["stop", "length", "tool_calls", "content_filter", "error"]).nullish(),
+    index: z.int(), finish_reason: finishReasonField.nullish(),
     delta: z.looseObject({
       role: z.string().optional(), content: z.string().nullish(), reasoning: z.string().nullish(),
-      tool_calls: z.array(z.looseObject({ index: z.int() })).optional(),
+      tool_calls: z.array(z.looseObject({
+        index: z.int(), id: z.string().optional(),
+        function: z.looseObject({ name: z.string().optional(), arguments: z.string().optional() }).optional(),
+      })).optional(),
     }),
   })),
-  usage: z.looseObject({
-    prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional(),
-  }).nullish(),
+  usage: chatUsageSchema.partial({ cost: true }).nullish().describe("On the last chunk before `[DONE]`."), ...fallbackFields,
 }).meta({ id: "ChatCompletionChunk" });
 
 /** One event of a Messages stream; `event:` and `type` say the same. */

@@ -230,7 +230,7 @@ export const submitSignOut = defineEndpoint<Dependencies>({
 /** The script of the pages that know passkeys. */
 export const passkeyScriptFile = defineEndpoint<Dependencies>({
   ...pageRoute,
-  otherResponseTypes: [],
+  otherResponseTypes: ["text/javascript"],
   counting: "none",
   method: "GET",
   path: passkeyScriptPath,

@@ -82,7 +82,7 @@ export const startPage = defineEndpoint<Dependencies>({
 /** The mark that browsers show in tabs. */
 export const favicon = defineEndpoint<Dependencies>({
   ...pageRoute,
-  otherResponseTypes: [],
+  otherResponseTypes: ["image/svg+xml"],
   method: "GET",
   path: "/favicon.svg",
   counting: "none",

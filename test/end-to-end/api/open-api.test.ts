@@ -6,7 +6,10 @@ import { startGateway, type TestGateway } from "../../support/gateway.ts";
 
 const operationSchema = z.looseObject({
   operationId: z.string(), summary: z.string(),
-  responses: z.object({ 200: z.looseObject({ content: z.record(z.string(), z.unknown()).optional() }), default: z.unknown() }).loose(),
+  responses: z.object({
+    200: z.looseObject({ content: z.record(z.string(), z.unknown()).optional() }).optional(), 302: z.unknown().optional(),
+    default: z.unknown(),
+  }).loose(),
 });
 const documentSchema = z.looseObject({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
@@ -16,10 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-/** A redirect, pictures, a script and the metrics, whose types the endpoint table has no name for. */
-const withoutContent = new Set([
-  "GET /api/auth/callback/{provider}", "GET /logos/{file}", "GET /favicon.svg", "GET /scripts/passkey.js", "GET /metrics",
-]);
+/** What only sends the browser elsewhere. */
+const withoutContent = new Set(["GET /api/auth/callback/{provider}"]);
 
 test("the document says of every endpoint what a success holds, and names each operation once", async () => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
@@ -32,7 +33,7 @@ test("the document says of every endpoint what a success holds, and names each o
   const described = describedEndpoints(endpoints);
   expect([...found.keys()].sort()).toEqual(described.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`).sort());
   expect(new Set([...found.values()].map(({ operationId }) => operationId)).size).toBe(described.length);
-  const silent = [...found].filter(([, { responses }]) => responses[200].content === undefined).map(([name]) => name);
+  const silent = [...found].filter(([, { responses }]) => responses[200]?.content === undefined).map(([name]) => name);
   expect(new Set(silent)).toEqual(withoutContent);
 });
 
@@ -41,7 +42,7 @@ test.each(pages)("%s is the page that the document promises", async (path) => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const { responses } = operationSchema.parse(paths[path]?.["get"]);
   const type = (await fetch(gateway.origin + path)).headers.get("content-type")?.split(";")[0];
-  expect(Object.keys(responses[200].content ?? {})).toEqual([String(type)]);
+  expect(Object.keys(responses[200]?.content ?? {})).toEqual([String(type)]);
 });
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -67,7 +68,8 @@ test("every reference leads somewhere, and records have names", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const references = [...new Set(referencesIn(document))];
   expect(references.filter((reference) => atPointer(document, reference) === undefined)).toEqual([]);
-  const named = ["Error", "LlmKey", "ManagementKey", "ProviderKey", "Budget", "Preset", "CreditGrant", "StoredResponse"];
+  const named = ["Error", "LlmKey", "ManagementKey", "ProviderKey", "Budget", "Preset", "CreditGrant", "StoredResponse",
+    "Model", "Generation", "Credits", "CurrentKey", "ChatCompletion", "PaymentError", "MessagesError"];
   expect(named.filter((name) => !isObject(atPointer(document, `#/components/schemas/${name}`)))).toEqual([]);
   expect(references).toContain("#/components/schemas/LlmKey");
 });
@@ -87,6 +89,22 @@ test("streams have typed events, errors their statuses, answers their headers, a
     ["200", "400", "401", "402", "403", "404", "408", "413", "429", "500", "502", "503", "504", "default"],
   );
   expect(Object.keys(Object(at("paths|/chat/completions|post|responses|200|headers")))).toContain("Server-Timing");
+  for (const status of ["400", "402", "404", "502", "504"]) {
+    const reference = String(at(`paths|/chat/completions|post|responses|${status}|$ref`));
+    expect(Object.keys(Object(atPointer(document, `${reference}/headers`))))
+      .toEqual(expect.arrayContaining(["X-Service-Provider-Chain", "Server-Timing", "X-RateLimit-Limit", "RateLimit-Policy"]));
+  }
+  const payment = "components|responses|InferencePaymentRequired|content|application/json";
+  expect(at(`${payment}|schema`)).toEqual({ $ref: "#/components/schemas/PaymentError" });
+  expect(at(`${payment}|example|error|metadata`)).toMatchObject({ reason: "balance_too_low", affordable_output_tokens: 12 });
+  expect(at("components|schemas|ErrorMetadata|properties|upstream_error|type")).toBe("object");
+  const errorOfMessages = "components|responses|MessagesInferenceBadRequest|content|application/json|example";
+  expect(at(errorOfMessages)).toMatchObject({ type: "error", error: { type: "invalid_request_error" }, request_id: expect.any(String) });
+  const names = (path: string): unknown[] => (at(path) as { name: string }[]).map(({ name }) => name);
+  expect(names("paths|/responses|post|parameters")).toEqual(expect.arrayContaining(["X-Service-Metadata-Frame", "X-Service-Provider"]));
+  expect(at("paths|/readyz|get|responses|503|content|application/json|schema|properties|status|const")).toBe("unready");
+  expect(Object.keys(Object(at("paths|/metrics|get|responses|200|content")))).toEqual(["text/plain"]);
+  expect(Object.keys(Object(at("paths|/logos/{file}|get|responses|200|content")))).toEqual(["image/svg+xml"]);
   expect(at("paths|/keys|post|parameters")).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header" })]);
   expect(at("paths|/keys|post|requestBody|content|application/json|schema|additionalProperties")).toBe(false);
 });
