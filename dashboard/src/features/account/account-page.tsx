@@ -9,7 +9,9 @@ import { Button, Card, Facts, Field, Input, Loaded, Problem, Select, Skeleton, S
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
-import { authRequest, changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery } from "./api.ts";
+import {
+  authRequest, changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery,
+} from "./api.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 
 const themes = [["system", "as the system"], ["light", "light"], ["dark", "dark"]] as const;
@@ -31,7 +33,9 @@ function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) 
   return (
     <Form action="Save preferences" work={save} onSubmit={() => save.mutate()} more={save.isSuccess ? <Status kind="good">saved</Status> : null}>
       <div className={style.grid}>
-        <Field label="Theme">{(id) => <Select id={id} value={theme} options={themes} onChange={(value) => { if (isTheme(value)) setTheme(value); }} />}</Field>
+        <Field label="Theme">
+          {(id) => <Select id={id} value={theme} options={themes} onChange={(value) => { if (isTheme(value)) setTheme(value); }} />}
+        </Field>
         <Field label="Time zone" hint={`Now ${timeZone()}. Days of usage and budgets stay UTC.`}>
           {(id) => <Select id={id} value={zone} options={[["", "of the browser"], ...zones]} onChange={setZone} />}
         </Field>
@@ -53,9 +57,15 @@ function Sessions() {
       <Loaded query={sessions} height={200}>
         {({ data: rows }) => (
           <Table rows={rows} rowKey={({ id }) => id} caption="Sessions" columns={[
-            { head: "Device", cell: ({ user_agent: agent }) => agent ?? "unknown" }, { head: "Address", cell: ({ address }) => address ?? "–" },
+            {
+              head: "Device",
+              cell: ({ user_agent: agent }) => agent ?? "unknown" }, { head: "Address", cell: ({ address }) => address ?? "–",
+            },
             { head: "Began", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Actions", cell: ({ id, current }) => current ? <Status kind="good">this one</Status> : <Button look="plain" onClick={() => end.mutate(id)}>End session</Button> },
+            {
+              head: "Actions",
+              cell: ({ id, current }) => current ? <Status kind="good">this one</Status> : <Button look="plain" onClick={() => end.mutate(id)}>End session</Button>,
+            },
           ]} />
         )}
       </Loaded>
@@ -115,7 +125,9 @@ function Name({ name }: { name: string }) {
   const save = useMutation({ mutationFn: () => rename(text), onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }) });
   return (
     <Form action="Rename" work={save} onSubmit={() => save.mutate()}>
-      <Field label="Name">{(id) => <Input id={id} value={text} required maxLength={200} onChange={(event) => setText(event.target.value)} />}</Field>
+      <Field label="Name">
+        {(id) => <Input id={id} value={text} required maxLength={200} onChange={(event) => setText(event.target.value)} />}
+      </Field>
     </Form>
   );
 }

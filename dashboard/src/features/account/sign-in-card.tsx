@@ -49,7 +49,10 @@ export function SignInCard() {
         {({ data: rows, two_factor: isOn }) => (
           <>
             <Table rows={rows} rowKey={({ id }) => id} caption="Ways to sign in" columns={[
-              { head: "Way", cell: ({ type, name, provider }) => [names[type], name ?? provider].filter((part) => part !== null).join(", ") },
+              {
+                head: "Way",
+                cell: ({ type, name, provider }) => [names[type], name ?? provider].filter((part) => part !== null).join(", "),
+              },
               { head: "Since", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
               { head: "Actions", cell: ({ id, type }) => (
                 <Actions>

@@ -52,7 +52,9 @@ export function BudgetForm({ budget, keys, onDone }: {
               onChange={(scope) => set({ scope: scope as Budget["scope"], subject: scope === "key" ? keys[0]?.[0] ?? "" : "" })} />}
           </Field>
           {fields.scope === "key" ? (
-            <Field label="Key">{(id) => <Select id={id} value={fields.subject} options={keys} onChange={(subject) => set({ subject })} />}</Field>
+            <Field label="Key">
+              {(id) => <Select id={id} value={fields.subject} options={keys} onChange={(subject) => set({ subject })} />}
+            </Field>
           ) : fields.scope === "workspace" ? null : text("subject", `Id of the ${fields.scope}`, undefined, true)}
           <Field label="Period">
             {(id) => <Select id={id} value={fields.period} options={periods} onChange={(period) => set({ period: period as Budget["period"] })} />}

@@ -8,7 +8,9 @@ import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import { keysQuery } from "../keys/api.ts";
-import { type Budget, type MadeBudget, type TestedBudget, alertsQuery, budgetsQuery, deleteBudget, rotateSecret, testBudget } from "./api.ts";
+import {
+  type Budget, type MadeBudget, type TestedBudget, alertsQuery, budgetsQuery, deleteBudget, rotateSecret, testBudget,
+} from "./api.ts";
 import { BudgetForm } from "./budget-form.tsx";
 
 const aboutOf = ({ scope, subject }: Budget, names: ReadonlyMap<string, string>): string =>
@@ -77,7 +79,9 @@ export function BudgetsPage() {
       {rotate.error === null ? null : <Problem error={rotate.error} />}
       <Card flush>
         <Loaded query={budgets} height={240}>
-          {({ data: rows }) => rows.length === 0 ? <Empty action={create}>No budget yet. A budget reports what is spent, or refuses what would cost more.</Empty> : (
+          {({ data: rows }) => rows.length === 0 ?
+            <Empty action={create}>No budget yet. A budget reports what is spent, or refuses what would cost more.</Empty>
+            : (
             <Table rows={rows} rowKey={({ id }) => id} caption="Budgets" columns={[
               { head: "Name", cell: (budget) => <><div>{budget.name}</div><span>{aboutOf(budget, names)}</span></> },
               { head: "Spent", cell: ({ name, spent, limit, thresholds }) => (
@@ -86,7 +90,10 @@ export function BudgetsPage() {
               { head: "Period, UTC", cell: ({ period, period_end: end }) => `${period}, until ${shortDay(end)}` },
               { head: "When spent", cell: ({ action, spent, limit }) => action === "block"
                 ? <Status kind={spent >= limit ? "bad" : "warning"}>{spent >= limit ? "refusing" : "refuses"}</Status> : <Status>reports</Status> },
-              { head: "Tells", cell: ({ emails, webhook_url: url }) => [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only" },
+              {
+                head: "Tells",
+                cell: ({ emails, webhook_url: url }) => [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only",
+              },
               { head: "Actions", cell: (budget) => mayWrite ? (
                 <Actions>
                   <Button look="plain" onClick={() => setEdited(budget)}>Edit</Button>

@@ -60,7 +60,8 @@ export interface Transaction {
 
 export const creditsQuery = queryOptions({ queryKey: ["credits"], queryFn: () => request<Credits>("/credits") });
 export const topUpsQuery = queryOptions({ queryKey: ["credits", "top-ups"], queryFn: () => request<List<TopUp>>("/credits/top-ups") });
-export const invoicesQuery = queryOptions({ queryKey: ["credits", "invoices"], queryFn: () => request<List<Invoice>>("/credits/invoices") });
+export const invoicesQuery = queryOptions({ queryKey: ["credits", "invoices"], queryFn: () =>
+  request<List<Invoice>>("/credits/invoices") });
 export const automaticQuery = queryOptions({ queryKey: ["credits", "automatic"], queryFn: () => request<Automatic>("/credits/automatic") });
 export const quoteQuery = (amount: string) => queryOptions({
   queryKey: ["credits", "quote", amount], queryFn: () => request<Quote>(`/credits/quote${queryOf({ amount })}`), enabled: Number(amount) > 0,

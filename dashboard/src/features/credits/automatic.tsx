@@ -33,7 +33,9 @@ export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
   });
   const end = useMutation({ mutationFn: endAutomatic, onSuccess: refresh });
   const field = (label: string, value: string, set: (value: string) => void) => (
-    <Field label={label}>{(id) => <Input id={id} type="number" min="1" step="0.01" required value={value} onChange={(event) => set(event.target.value)} />}</Field>
+    <Field label={label}>
+      {(id) => <Input id={id} type="number" min="1" step="0.01" required value={value} onChange={(event) => set(event.target.value)} />}
+    </Field>
   );
   return (
     <Card title="Automatic top-up">

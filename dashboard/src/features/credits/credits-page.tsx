@@ -44,7 +44,10 @@ function Statement() {
       {statement.error !== null && rows === undefined ? <Problem error={statement.error} retry={() => void statement.refetch()} />
         : rows === undefined ? <Skeleton height={200} /> : rows.length === 0 ? <Empty>Nothing moved the balance yet.</Empty> : (
           <Table rows={rows} rowKey={({ id }) => id} caption="Statement" columns={[
-            { head: "Time", cell: ({ at, kind }) => kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <span title={utc(at)}>{localTime(at)}</span> },
+            {
+              head: "Time",
+              cell: ({ at, kind }) => kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <span title={utc(at)}>{localTime(at)}</span>,
+            },
             { head: "What", cell: ({ kind, requests }) => (requests === null ? words[kind] : `${count(requests)} requests`) },
             { head: "Bucket", cell: ({ bucket }) => (bucket === null ? "both" : bucket === "monthly" ? "monthly credits" : "top-ups") },
             { head: "Amount", number: true, cell: ({ amount }) => `${amount > 0 ? "+" : "−"}${usd(Math.abs(amount))}` },
@@ -73,9 +76,15 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
           {({ data: rows }) => rows.length === 0 ? <Empty>No top-up yet.</Empty> : (
             <Table rows={rows} rowKey={({ id }) => id} caption="Top-ups" columns={[
               { head: "Time", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              { head: "State", cell: ({ status, failure }) => <Status kind={states[status]}>{failure === null ? status : `${status}: ${failure}`}</Status> },
+              {
+                head: "State",
+                cell: ({ status, failure }) => <Status kind={states[status]}>{failure === null ? status : `${status}: ${failure}`}</Status>,
+              },
               { head: "Kind", cell: ({ kind }) => (kind === "automatic" ? "automatic" : "by hand") },
-              { head: "Credits", number: true, cell: ({ amount }) => usd(amount) }, { head: "Charged", number: true, cell: ({ total }) => usd(total) },
+              {
+                head: "Credits", number: true,
+                cell: ({ amount }) => usd(amount) }, { head: "Charged", number: true, cell: ({ total }) => usd(total),
+              },
             ]} />
           )}
         </Loaded>
@@ -87,7 +96,10 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
               { head: "Number", cell: ({ id }) => <a href={`/api/v1/credits/invoices/${id}`} target="_blank" rel="noreferrer">{id}</a> },
               { head: "Kind", cell: ({ object }) => (object === "invoice" ? "invoice" : "credit note") },
               { head: "Issued", cell: ({ issued_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              { head: "Credits", number: true, cell: ({ amount }) => usd(amount) }, { head: "Fee", number: true, cell: ({ fee }) => usd(fee) },
+              {
+                head: "Credits", number: true,
+                cell: ({ amount }) => usd(amount) }, { head: "Fee", number: true, cell: ({ fee }) => usd(fee),
+              },
               { head: "Total", number: true, cell: ({ total }) => usd(total) },
             ]} />
           )}

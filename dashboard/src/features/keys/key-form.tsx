@@ -5,7 +5,10 @@ import { Check, Form, TextArea, listOf, numberOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import { type Key, type KeyFields, type MadeKey, changeKey, createChild, createKey } from "./api.ts";
 
-const resets = [["", "for as long as the key is here"], ["daily", "24 hours, rolling"], ["weekly", "7 days, rolling"], ["monthly", "30 days, rolling"]] as const;
+const resets = [
+  ["", "for as long as the key is here"], ["daily", "24 hours, rolling"], ["weekly", "7 days, rolling"],
+  ["monthly", "30 days, rolling"],
+] as const;
 const lives = [["", "never"], ["1", "in 1 day"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]] as const;
 const dayMs = 86_400_000;
 
@@ -54,7 +57,9 @@ export function KeyForm({ changed, parent, onMade, onChanged }: {
     </Field>
   );
   const lines = (name: "models" | "endpoints", label: string, hint: string) => (
-    <Field label={label} hint={hint}>{(id) => <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />}</Field>
+    <Field label={label} hint={hint}>
+      {(id) => <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />}
+    </Field>
   );
   return (
     <Form action={isNew ? "Create key" : "Save key"} work={save} onSubmit={() => save.mutate()}>

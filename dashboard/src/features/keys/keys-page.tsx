@@ -14,7 +14,10 @@ import { type Key, type MadeKey, changeKey, deleteKey, keysQuery, rotateKey } fr
 import { KeyForm } from "./key-form.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 
-const graces = [["0", "fails at once"], ["3600", "works for another hour"], ["86400", "works for another day"], ["604800", "works for another week"]] as const;
+const graces = [
+  ["0", "fails at once"], ["3600", "works for another hour"], ["86400", "works for another day"],
+  ["604800", "works for another week"],
+] as const;
 
 type Act = "edit" | "child" | "rotate" | "delete";
 
@@ -63,7 +66,10 @@ export function KeysPage() {
     done();
     setMade(result);
   };
-  const change = useMutation({ mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) => changeKey(hash, { disabled }), onSuccess: refresh });
+  const change = useMutation({
+    mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) => changeKey(hash, { disabled }),
+    onSuccess: refresh,
+  });
   const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
   const remove = useMutation({ mutationFn: deleteKey, onSuccess: done });
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
@@ -87,18 +93,28 @@ export function KeysPage() {
           {({ data: rows }) => rows.length === 0 ? <Empty action={create}>No key yet.</Empty> : (
             <>
               <div className={style.filters}>
-                <Field label="Find a key">{(id) => <Input id={id} type="search" value={text} onChange={(event) => setText(event.target.value)} />}</Field>
+                <Field label="Find a key">
+                  {(id) => <Input id={id} type="search" value={text} onChange={(event) => setText(event.target.value)} />}
+                </Field>
               </div>
-              {folded(rows, text).length === 0 ? <Empty action={<Button look="plain" onClick={() => setText("")}>Clear the search</Button>}>No key matches.</Empty> : (
+              {folded(rows, text).length === 0 ?
+                <Empty action={<Button look="plain" onClick={() => setText("")}>Clear the search</Button>}>No key matches.</Empty>
+                : (
                 <Table rows={folded(rows, text)} rowKey={({ id }) => id} caption="Keys" columns={[
                   { head: "Name", cell: ({ name, label, parent_key_id: parent }) => (
                     <><div>{parent === undefined ? "" : "↳ "}{name}</div><code>{label}</code></>
                   ) },
                   { head: "State", cell: (key) => <Status kind={stateOf(key) === "active" ? "good" : "warning"}>{stateOf(key)}</Status> },
                   { head: "Cap", cell: (key) => <Cap of={key} /> },
-                  { head: "30 days", number: true, cell: ({ id, real_usage_monthly: spent }) => <Link to="/activity" search={{ key_id: id }}>{usd(spent)}</Link> },
+                  {
+                    head: "30 days", number: true,
+                    cell: ({ id, real_usage_monthly: spent }) => <Link to="/activity" search={{ key_id: id }}>{usd(spent)}</Link>,
+                  },
                   { head: "May use", cell: limitsOf },
-                  { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
+                  {
+                    head: "Last used",
+                    cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>,
+                  },
                   { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
                   { head: "Actions", cell: actionsOf },
                 ]} />

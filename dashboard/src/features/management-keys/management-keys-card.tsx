@@ -48,7 +48,9 @@ function NewKey({ onMade }: { onMade: (secret: string) => void }) {
   const turn = (scope: string, isOn: boolean): void => setChosen(isOn ? [...chosen, scope] : chosen.filter((other) => other !== scope));
   return (
     <Form action="Create management key" work={create} onSubmit={() => create.mutate()} disabled={chosen.length === 0}>
-      <Field label="Name">{(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}</Field>
+      <Field label="Name">
+        {(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}
+      </Field>
       <Field label="Ends">{(id) => <Select id={id} value={days} options={lives} onChange={setDays} />}</Field>
       <fieldset className={style.fieldset}>
         <legend>It may</legend>
@@ -82,7 +84,9 @@ export function ManagementKeysCard() {
   return (
     <Card title="Management keys" flush actions={mayWrite ? <Button look="plain" onClick={() => setMaking(true)}>Create management key</Button> : null}>
       <Loaded query={keys} height={96}>
-        {({ data: rows }) => rows.length === 0 ? <Empty>No management key. Programs administer the workspace with one, by the API.</Empty> : (
+        {({ data: rows }) => rows.length === 0 ?
+          <Empty>No management key. Programs administer the workspace with one, by the API.</Empty>
+          : (
           <Table rows={rows} rowKey={({ id }) => id} caption="Management keys" columns={[
             { head: "Name", cell: ({ name, label }) => <><div>{name}</div><code>{label}</code></> },
             { head: "May", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
@@ -100,7 +104,9 @@ export function ManagementKeysCard() {
       <Confirm title={`Revoke ${doomed?.name ?? ""}`} open={doomed !== undefined} onClose={() => setDoomed(undefined)} action="Revoke key" work={revoke}
         onConfirm={() => doomed && revoke.mutate(doomed.id)}>
         <p>Requests with it fail at once.</p>
-        <Field label="Reason">{(id) => <Input id={id} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />}</Field>
+        <Field label="Reason">
+          {(id) => <Input id={id} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />}
+        </Field>
       </Confirm>
     </Card>
   );

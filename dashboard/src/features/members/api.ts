@@ -41,7 +41,8 @@ export interface Removal {
   keys_in_force: readonly { id: string; name: string }[];
 }
 
-export const organizationsQuery = queryOptions({ queryKey: ["organizations"], queryFn: () => request<List<Organization>>("/organizations") });
+export const organizationsQuery = queryOptions({ queryKey: ["organizations"], queryFn: () =>
+  request<List<Organization>>("/organizations") });
 export const membersQuery = (id: string) => queryOptions({
   queryKey: ["organizations", id, "members"], queryFn: () => request<List<Member>>(`/organizations/${id}/members`),
 });
@@ -50,7 +51,8 @@ export const invitationsQuery = (id: string) => queryOptions({
 });
 
 export const createOrganization = (name: string) => request<Organization>("/organizations", { method: "POST", body: { name } });
-export const renameOrganization = ({ id, name }: { id: string; name: string }) => request(`/organizations/${id}`, { method: "PATCH", body: { name } });
+export const renameOrganization = ({ id, name }: { id: string; name: string }) =>
+  request(`/organizations/${id}`, { method: "PATCH", body: { name } });
 export const deleteOrganization = ({ id, confirm }: { id: string; confirm: boolean }) =>
   request(`/organizations/${id}`, { method: "DELETE", body: { confirm } });
 export const invite = ({ id, ...body }: { id: string; email: string; role: Role }) =>

@@ -23,7 +23,12 @@ export function Invitations({ organization: { id, name, role: own } }: { organiz
   return (
     <Card title={`Invitations to ${name}`}>
       <Form action="Invite" work={send} onSubmit={() => send.mutate()}>
-        <Field label="Invite by e-mail">{(id) => <Input id={id} type="email" value={email} required onChange={(event) => { setEmail(event.target.value); send.reset(); }} />}</Field>
+        <Field label="Invite by e-mail">
+          {(id) => (
+            <Input id={id} type="email" value={email} required
+              onChange={(event) => { setEmail(event.target.value); send.reset(); }} />
+          )}
+        </Field>
         <Field label="Role">{(id) => <Select id={id} value={role} options={rolesFor(own)} onChange={setRole} />}</Field>
         {send.data === undefined ? null : (
           <>
@@ -38,7 +43,10 @@ export function Invitations({ organization: { id, name, role: own } }: { organiz
           <Table rows={rows} rowKey={({ id: invitation }) => invitation} caption="Invitations" columns={[
             { head: "E-mail", cell: ({ email: address }) => address }, { head: "Role", cell: ({ role: wanted }) => wanted },
             { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Actions", cell: ({ id: invitation }) => <Button look="plain" onClick={() => revoke.mutate({ id, invitation })}>Withdraw</Button> },
+            {
+              head: "Actions",
+              cell: ({ id: invitation }) => <Button look="plain" onClick={() => revoke.mutate({ id, invitation })}>Withdraw</Button>,
+            },
           ]} />
         )}
       </Loaded>

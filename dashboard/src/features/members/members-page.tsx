@@ -22,7 +22,9 @@ export function MembersPage() {
       </Loaded>
       <Card title="New organisation">
         <Form action="Create organisation" work={create} onSubmit={() => create.mutate(name)}>
-          <Field label="Name">{(id) => <Input id={id} value={name} onChange={(event) => setName(event.target.value)} required maxLength={200} />}</Field>
+          <Field label="Name">
+            {(id) => <Input id={id} value={name} onChange={(event) => setName(event.target.value)} required maxLength={200} />}
+          </Field>
         </Form>
       </Card>
     </>

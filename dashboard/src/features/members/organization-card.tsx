@@ -6,7 +6,9 @@ import { Button, Card, Field, Input, Loaded, Problem, Select } from "../../ui/pa
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Member, type Organization, type Role, changeRole, deleteOrganization, membersQuery, removeMember, renameOrganization } from "./api.ts";
+import {
+  type Member, type Organization, type Role, changeRole, deleteOrganization, membersQuery, removeMember, renameOrganization,
+} from "./api.ts";
 import { Invitations, rolesFor } from "./invitations.tsx";
 
 const kept = [["management", "their management keys end"], ["all", "all keys that they made end"], ["none", "no key ends"]] as const;
@@ -78,7 +80,10 @@ export function OrganizationCard({ organization }: { organization: Organization 
         <Loaded query={members} height={160}>
           {({ data: rows }) => (
             <Table rows={rows} rowKey={({ user_id: userId }) => userId} caption={`Members of ${name}`} columns={[
-              { head: "Name", cell: (member) => member.name }, { head: "E-mail", cell: ({ email }) => email }, { head: "Role", cell: roleOf },
+              {
+                head: "Name",
+                cell: (member) => member.name }, { head: "E-mail", cell: ({ email }) => email }, { head: "Role", cell: roleOf,
+              },
               { head: "Since", cell: ({ joined_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
               { head: "Actions", cell: (member) => member.user_id === session?.user.id ? <Button look="plain" onClick={() => setLeaver(member)}>Leave</Button>
                 : manages ? <Button look="plain" onClick={() => setLeaver(member)}>Remove</Button> : null },

@@ -33,7 +33,8 @@ export const versionsQuery = (slug: string) => queryOptions({
   queryKey: ["presets", slug, "versions"], queryFn: () => request<List<PresetVersion>>(`/presets/${encodeURIComponent(slug)}/versions`),
 });
 
-export const createPreset = (body: { slug: string; name: string; config: PresetConfig }) => request<Preset>("/presets", { method: "POST", body });
+export const createPreset = (body: { slug: string; name: string; config: PresetConfig }) =>
+  request<Preset>("/presets", { method: "POST", body });
 export const changePreset = ({ slug, ...body }: { slug: string; name: string; description: string | null; config: PresetConfig }) =>
   request<Preset>(`/presets/${slug}`, { method: "PATCH", body });
 export const deletePreset = (slug: string) => request(`/presets/${slug}`, { method: "DELETE" });

@@ -25,7 +25,10 @@ function Versions({ preset, mayWrite, onRestored }: { preset: Preset; mayWrite: 
       <Loaded query={versions} height={120}>
         {({ data: rows }) => (
           <Table rows={rows} rowKey={({ version }) => String(version)} caption="Versions" columns={[
-            { head: "Version", cell: ({ version }) => version === preset.version ? <Status kind="good">{`${version}, in force`}</Status> : version },
+            {
+              head: "Version",
+              cell: ({ version }) => version === preset.version ? <Status kind="good">{`${version}, in force`}</Status> : version,
+            },
             { head: "Made", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
             { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
             { head: "Actions", cell: (version) => <Button look="plain" onClick={() => setSeen(version)}>Show</Button> },
@@ -73,8 +76,15 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
         <Form action="Save preset" work={save} onSubmit={() => save.mutate()} disabled={!mayWrite}
           more={save.isSuccess ? <Status kind="good">{`Saved as version ${save.data.version}`}</Status> : null}>
           <div className={style.grid}>
-            <Field label="Name">{(id) => <Input id={id} value={name} required maxLength={200} readOnly={!mayWrite} onChange={(event) => setName(event.target.value)} />}</Field>
-            <Field label="Description">{(id) => <Input id={id} value={description} readOnly={!mayWrite} onChange={(event) => setDescription(event.target.value)} />}</Field>
+            <Field label="Name">
+              {(id) => (
+                <Input id={id} value={name} required maxLength={200} readOnly={!mayWrite}
+                  onChange={(event) => setName(event.target.value)} />
+              )}
+            </Field>
+            <Field label="Description">
+              {(id) => <Input id={id} value={description} readOnly={!mayWrite} onChange={(event) => setDescription(event.target.value)} />}
+            </Field>
           </div>
           {groups.map((group) => (
             <fieldset key={group} className={style.fieldset}>

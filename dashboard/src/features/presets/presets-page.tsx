@@ -25,7 +25,9 @@ function NewPreset() {
   });
   return (
     <Form action="Create preset" work={create} onSubmit={() => create.mutate()}>
-      <Field label="Name">{(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}</Field>
+      <Field label="Name">
+        {(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}
+      </Field>
       <Field label="Slug" hint="Requests name the preset by it, as @preset/slug. It never changes.">
         {(id) => <Input id={id} value={slug} placeholder={suggested} pattern="[a-z0-9][a-z0-9\-]*" onChange={(event) => setSlug(event.target.value)} />}
       </Field>
@@ -51,7 +53,10 @@ export function PresetsPage() {
             ? <Empty action={create}>No preset yet. A preset keeps a model, a system prompt and settings under a name.</Empty>
             : (
               <Table rows={rows} rowKey={({ slug }) => slug} caption="Presets" columns={[
-                { head: "Name", cell: ({ name, slug }) => <><div><Link to="/presets/$slug" params={{ slug }}>{name}</Link></div><code>@preset/{slug}</code></> },
+                {
+                  head: "Name",
+                  cell: ({ name, slug }) => <><div><Link to="/presets/$slug" params={{ slug }}>{name}</Link></div><code>@preset/{slug}</code></>,
+                },
                 { head: "Model", cell: ({ config }) => <span className="mono">{modelOf(config)}</span> },
                 { head: "Version", number: true, cell: ({ version }) => version },
                 { head: "Changed", cell: ({ updated_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },

@@ -5,7 +5,10 @@ import { Button, Field, Input, Problem, Select, Status } from "../../ui/parts.ts
 import { Form, numberOf } from "../../ui/form.tsx";
 import { type KeyTest, type ProviderKey, changeProviderKey, createProviderKey, providersQuery, testNewKey } from "./api.ts";
 
-const resets = [["", "for as long as the key is here"], ["daily", "24 hours, rolling"], ["weekly", "7 days, rolling"], ["monthly", "30 days, rolling"]] as const;
+const resets = [
+  ["", "for as long as the key is here"], ["daily", "24 hours, rolling"], ["weekly", "7 days, rolling"],
+  ["monthly", "30 days, rolling"],
+] as const;
 const outcomes = { accepted: "good", refused: "bad", unknown: "warning" } as const;
 
 /** What a provider said to a key. */
@@ -46,7 +49,9 @@ export function ProviderKeyForm({ stored, onSaved }: { stored?: ProviderKey | un
         {(id) => <Input id={id} type="password" autoComplete="off" required={stored === undefined} minLength={12} value={secret}
           onChange={(event) => { setSecret(event.target.value); test.reset(); }} />}
       </Field>
-      <Field label="Label">{(id) => <Input id={id} value={label} maxLength={200} onChange={(event) => setLabel(event.target.value)} />}</Field>
+      <Field label="Label">
+        {(id) => <Input id={id} value={label} maxLength={200} onChange={(event) => setLabel(event.target.value)} />}
+      </Field>
       <Field label="Quota in USD" hint="At list price. Empty means no bound.">
         {(id) => <Input id={id} type="number" min="0" step="any" value={limit} onChange={(event) => setLimit(event.target.value)} />}
       </Field>

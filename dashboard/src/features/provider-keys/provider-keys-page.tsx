@@ -60,7 +60,10 @@ export function ProviderKeysPage() {
                 { head: "Label", cell: ({ label, key_preview: preview }) => <><div>{label}</div><code>{preview}</code></> },
                 { head: "State", cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status> },
                 { head: "Quota", cell: (key) => <Quota stored={key} /> },
-                { head: "Pool", cell: ({ donation }) => (donation === null ? "own use only" : donation.paused ? "donated, paused" : "donated") },
+                {
+                  head: "Pool",
+                  cell: ({ donation }) => (donation === null ? "own use only" : donation.paused ? "donated, paused" : "donated"),
+                },
                 { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
                 { head: "Actions", cell: actionsOf },
               ]} />

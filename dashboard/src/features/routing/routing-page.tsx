@@ -12,7 +12,10 @@ import { modelsQuery } from "../models/api.ts";
 import { type Explanation, type Rules, explain, noRules, providerOf, savePreset } from "./api.ts";
 import { OrderList } from "./order-list.tsx";
 
-const sorts = [["", "balanced by price and health"], ["price", "cheapest first"], ["throughput", "fastest output first"], ["latency", "quickest start first"]] as const;
+const sorts = [
+  ["", "balanced by price and health"], ["price", "cheapest first"], ["throughput", "fastest output first"],
+  ["latency", "quickest start first"],
+] as const;
 const sources = { platform: "this service's key", own_byok: "your own key", pool: "a donated key" } as const;
 
 function RulesForm({ rules, providers, onChange }: { rules: Rules; providers: readonly string[]; onChange: (rules: Rules) => void }) {
@@ -72,7 +75,10 @@ function Answer({ explanation }: { explanation: Explanation }) {
       <Card title="Who was left out" flush>
         {explanation.left_out.length === 0 ? <Empty>No provider was left out.</Empty> : (
           <Table rows={explanation.left_out} rowKey={({ provider, model, rule }) => `${provider} ${model} ${rule}`} caption="Left out" columns={[
-            { head: "Provider", cell: ({ provider }) => provider }, { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
+            {
+              head: "Provider",
+              cell: ({ provider }) => provider }, { head: "Model", cell: ({ model }) => <span className="mono">{model}</span>,
+            },
             { head: "Rule", cell: ({ rule }) => rule },
           ]} />
         )}
@@ -89,7 +95,9 @@ function SaveAsPreset({ model, rules }: { model: string; rules: Rules }) {
   return (
     <Card title="Keep these rules">
       <Form action="Save as preset" work={save} onSubmit={() => save.mutate()} disabled={slug === "" || model === ""}>
-        <Field label="Name of the preset">{(id) => <Input id={id} value={name} required maxLength={120} onChange={(event) => setName(event.target.value)} />}</Field>
+        <Field label="Name of the preset">
+          {(id) => <Input id={id} value={name} required maxLength={120} onChange={(event) => setName(event.target.value)} />}
+        </Field>
         {save.data === undefined ? null : (
           <p><Status kind="good">saved</Status> <Link to="/presets/$slug" params={{ slug: save.data.slug }}>@preset/{save.data.slug}</Link></p>
         )}
@@ -124,10 +132,16 @@ export function RoutingPage() {
         <Form action="Ask before sending" work={ask} onSubmit={() => ask.mutate()} disabled={session === undefined}>
           <datalist id="routing-models">{ids.slice(0, 2_000).map((id) => <option key={id} value={id} />)}</datalist>
           <div className={style.grid}>
-            <Field label="Model">{(id) => <Input id={id} list="routing-models" required value={model} onChange={(event) => setModel(event.target.value)} />}</Field>
-            <Field label="Output cap in tokens">{(id) => <Input id={id} inputMode="numeric" value={outputMax} onChange={(event) => setOutputMax(event.target.value)} />}</Field>
+            <Field label="Model">
+              {(id) => <Input id={id} list="routing-models" required value={model} onChange={(event) => setModel(event.target.value)} />}
+            </Field>
+            <Field label="Output cap in tokens">
+              {(id) => <Input id={id} inputMode="numeric" value={outputMax} onChange={(event) => setOutputMax(event.target.value)} />}
+            </Field>
           </div>
-          <Field label="Message">{(id) => <TextArea id={id} value={message} required onChange={(event) => setMessage(event.target.value)} />}</Field>
+          <Field label="Message">
+            {(id) => <TextArea id={id} value={message} required onChange={(event) => setMessage(event.target.value)} />}
+          </Field>
           <RulesForm rules={rules} providers={known} onChange={setRules} />
         </Form>
       </Card>

@@ -50,7 +50,8 @@ export const rangesQuery = queryOptions({
   queryKey: ["security", "ranges"], queryFn: () => request<List<AllowedRange> & { your_address: string }>("/security/ip-allowlist"),
 });
 export const privacyQuery = queryOptions({ queryKey: ["security", "privacy"], queryFn: () => request<Privacy>("/security/privacy") });
-export const credentialsQuery = queryOptions({ queryKey: ["security", "keys"], queryFn: () => request<List<Credential>>("/security/keys") });
+export const credentialsQuery = queryOptions({ queryKey: ["security", "keys"], queryFn: () =>
+  request<List<Credential>>("/security/keys") });
 export const auditQuery = (filters: AuditFilters) => infiniteQueryOptions({
   queryKey: ["security", "audit", filters],
   initialPageParam: "",

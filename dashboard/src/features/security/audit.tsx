@@ -44,12 +44,21 @@ export function AuditLog() {
     <Card title="Audit log" flush actions={<Button look="plain" onClick={() => void download(filters).catch(setProblem)}>Download CSV</Button>}>
       {problem === null ? null : <Problem error={problem} />}
       <div className={style.filters}>
-        <Field label="Action">{(id) => <Select id={id} value={filters.action ?? ""} options={[["", "Every action"], ...actions]} onChange={(action) => set({ action })} />}</Field>
+        <Field label="Action">
+          {(id) => (
+            <Select id={id} value={filters.action ?? ""} options={[["", "Every action"], ...actions]}
+              onChange={(action) => set({ action })} />
+          )}
+        </Field>
         <Field label="Since">{(id) => <Select id={id} value={days} options={ranges} onChange={choose} />}</Field>
-        <Field label="Target id">{(id) => <Input id={id} defaultValue="" onBlur={(event) => set({ target: event.target.value.trim() })} />}</Field>
+        <Field label="Target id">
+          {(id) => <Input id={id} defaultValue="" onBlur={(event) => set({ target: event.target.value.trim() })} />}
+        </Field>
       </div>
       {log.error !== null && rows === undefined ? <Problem error={log.error} retry={() => void log.refetch()} /> : rows === undefined ? <Skeleton height={240} />
-        : rows.length === 0 ? <Empty action={<Button look="plain" onClick={() => { choose(""); setFilters({}); }}>Clear filters</Button>}>Nothing matches.</Empty> : (
+        : rows.length === 0 ?
+          <Empty action={<Button look="plain" onClick={() => { choose(""); setFilters({}); }}>Clear filters</Button>}>Nothing matches.</Empty>
+          : (
           <Table rows={rows} rowKey={({ id }) => id} caption="Audit log" columns={[
             { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
             { head: "Who", cell: ({ actor }) => <><div>{actor.label}</div><span>{actor.kind}</span></> },

@@ -31,9 +31,15 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
           <>
             {rows.length === 0 ? <Empty>Every address may use this workspace. The first entry refuses all others.</Empty> : (
               <Table rows={rows} rowKey={({ id }) => id} caption="Allowed addresses" columns={[
-                { head: "Range", cell: (range) => <code>{range.cidr}</code> }, { head: "Note", cell: ({ description }) => description ?? "–" },
+                {
+                  head: "Range",
+                  cell: (range) => <code>{range.cidr}</code> }, { head: "Note", cell: ({ description }) => description ?? "–",
+                },
                 { head: "Since", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-                { head: "Actions", cell: ({ id }) => mayWrite ? <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>Remove</Button> : null },
+                {
+                  head: "Actions",
+                  cell: ({ id }) => mayWrite ? <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>Remove</Button> : null,
+                },
               ]} />
             )}
             {remove.error === null ? null : <Problem error={remove.error} />}
@@ -43,8 +49,15 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                   more={<Button look="plain" onClick={() => setCidr(own)}>Use your address</Button>}>
                   <p>You come from <code>{own}</code>. An entry that shuts it out is refused, unless you confirm it.</p>
                   <div className={style.grid}>
-                    <Field label="Address or range">{(id) => <Input id={id} value={cidr} required placeholder="203.0.113.0/24" onChange={(event) => setCidr(event.target.value)} />}</Field>
-                    <Field label="Note">{(id) => <Input id={id} value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />}</Field>
+                    <Field label="Address or range">
+                      {(id) => (
+                        <Input id={id} value={cidr} required placeholder="203.0.113.0/24"
+                          onChange={(event) => setCidr(event.target.value)} />
+                      )}
+                    </Field>
+                    <Field label="Note">
+                      {(id) => <Input id={id} value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />}
+                    </Field>
                   </div>
                   <Check label="Allow it although my own address is shut out" checked={confirm} onChange={setConfirm} />
                 </Form>
