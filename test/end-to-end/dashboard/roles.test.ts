@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
       expect([path, found]).toEqual([path, [undefined, 0]]);
     }
     await screen.go(`${scene.origin}/dashboard/keys`);
-    expect(await page.getByText(payload).first().isVisible()).toBe(true);
+    expect(await page.getByRole("table").getByText(payload).first().isVisible()).toBe(true);
     await screen.go(`${scene.origin}/dashboard/activity`);
     for (const row of (await page.getByRole("table").last().locator("tbody tr").all()).slice(0, 3)) {
       await row.getByRole("button").first().click();

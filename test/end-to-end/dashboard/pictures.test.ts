@@ -1,0 +1,55 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import sharp from "sharp";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { startDashboardScene, type DashboardScene, type Look, type Person } from "./dashboard-scene.ts";
+
+const folder = resolve(import.meta.dirname, "../../../docs/pictures");
+/** With PICTURES=write the pictures of the documentation are taken anew. */
+const isWriting = process.env["PICTURES"] === "write";
+
+const screens: readonly (readonly [name: string, path: string, person: Person])[] = [
+  ["overview", "", "owner"], ["playground", "/playground", "developer"], ["activity", "/activity", "developer"],
+  ["usage", "/usage", "owner"],
+  ["models", "/models", "developer"], ["keys", "/keys", "developer"], ["hub", "/hub", "developer"], ["operator", "/operator", "operator"],
+  ["credits", "/credits", "owner"], ["members", "/members", "owner"],
+];
+
+/** Brightness of a picture in fields so large that letters and figures in them do not matter, and the layout does. */
+const fieldsOf = async (picture: Uint8Array): Promise<Uint8Array> =>
+  new Uint8Array(await sharp(picture).greyscale().resize(32, 20, { fit: "fill" }).raw().toBuffer());
+
+/** The mean difference of two pictures' fields, from 0 to 1. */
+async function difference(one: Uint8Array, other: Uint8Array): Promise<number> {
+  const [left, right] = await Promise.all([fieldsOf(one), fieldsOf(other)]);
+  return left.reduce((sum, field, index) => sum + Math.abs(field - (right[index] ?? 0)), 0) / left.length / 255;
+}
+
+const differenceMax = 0.04;
+const bytesMax = 100_000;
+
+describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene();
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  const looked = screens.flatMap(([name, path, person]) =>
+    (["light", "dark"] as const).map((look): [string, Look, string, Person] => [name, look, path, person]));
+  test.each(looked)("%s, %s, looks as it did", async (name, look, path, person) => {
+    const screen = await scene.open(person, path, look);
+    const taken = await sharp(await screen.page.screenshot()).webp({ quality: 70 }).toBuffer();
+    await screen.close();
+    const file = join(folder, `${name}-${look}.webp`);
+    if (isWriting) {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(file, taken);
+    }
+    expect(existsSync(file)).toBe(true);
+    const kept = readFileSync(file);
+    expect(kept.byteLength).toBeLessThan(bytesMax);
+    expect(await difference(kept, taken)).toBeLessThan(differenceMax);
+  });
+});
