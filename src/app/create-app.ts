@@ -62,7 +62,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...account, documents, payments, inference, dashboard: openDashboard(settings.dashboard, tools.logger),
     consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
     operations, insights, clock, counters, keyProber, ...hubParts,
-    responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl,
+    responses: stored.responses, background: stored.background, publicUrl: settings.publicUrl, claudeCode: settings.claudeCode ?? {},
     generations: new GenerationStore({ database: storage.database.withTables(), commits: storage.commits }),
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openEmbeddingCache(shared, clock), mcp: buildMcp(settings, tools),

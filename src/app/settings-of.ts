@@ -66,6 +66,7 @@ export function appSettings(
     extraCertificates: configuration.extraCertificates,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
+    claudeCode: configuration.claudeCode,
     hubImportNetworks: configuration.hub.importNetworks,
     payments: configuration.payments,
     referrals: configuration.referrals,

@@ -39,6 +39,7 @@ import type { BackgroundRunner } from "../inference/stored-responses/background-
 import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
 import type { Insights } from "../insights/open-insights.ts";
+import type { ClaudeCodeSettings } from "../platform/config/configuration.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 
 /** A file of the dashboard, in memory. */
@@ -132,6 +133,8 @@ export interface Dependencies {
   /** Paths of the endpoint table. */
   endpointPaths: EndpointPaths;
   clock: Clock;
+  /** What the operator prescribes for Claude Code. */
+  claudeCode: ClaudeCodeSettings;
   /** Where people reach the service, without a trailing slash. */
   publicUrl(): string;
   /** Text of the OpenAPI document of the table. */

@@ -53,7 +53,8 @@ import { changePreferences, getPreferences } from "./account/session-preferences
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
-import { startDeviceFlow } from "./consent/device-code.ts";
+import { agentTelemetry, agentUsage, managedSettings } from "./consent/claude-code.ts";
+import { startAgentFlow, startDeviceFlow } from "./consent/device-code.ts";
 import { devicePage, submitDevice } from "./consent/device-page.ts";
 import { authorizePage, submitAuthorize } from "./consent/oauth-authorize.ts";
 import {
@@ -154,7 +155,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   createProviderKey, testNewProviderKey, testProviderKey,
   listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
   // Consent
-  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow,
+  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow, startAgentFlow, managedSettings, agentUsage, ...agentTelemetry,
   oauthToken, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
   authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
   protectedResourceMetadata, ...protectedResourceMetadataBelow,

@@ -25,12 +25,16 @@ const responseSchema = z.object({
   verification_uri_complete: z.string(),
   expires_in: z.int(),
   interval: z.int(),
+  login_notice: z.string().optional().describe("Shown beside the code by agents that know it."),
 });
 
 /** Agents name their surface and nothing else: they send requests, and want to go on when their token ends. */
 const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
   claude_code: { name: "Claude Code", scope: "inference offline_access" },
 };
+
+/** Whether a client has the person confirm which account approved it. */
+export const namesAccount = (clientName: string): boolean => Object.values(surfaces).some(({ name }) => name === clientName);
 
 async function clientOf({ consent }: Dependencies, { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>) {
   if (!id) return { clientId: null, clientName: surfaces[surface ?? ""]?.name ?? (cleanName(name) || "An unnamed app") };
@@ -65,14 +69,14 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
     verification_uri_complete: `${page}?user_code=${started.userCode}`,
     expires_in: started.expiresInS,
     interval: started.intervalS,
+    ...(surfaces[body.surface ?? ""] === undefined || deps.claudeCode.loginNotice === undefined ? {}
+      : { login_notice: deps.claudeCode.loginNotice }),
   });
 }
 
-/** Begins to connect a device (RFC 8628, section 3.1). */
-export const startDeviceFlow = defineEndpoint<Dependencies>({
+const declared = {
   ...oauthRoute,
   method: "POST",
-  path: "/oauth/device/code",
   summary: "Begin to connect a device.",
   description:
     "RFC 8628. The device shows user_code and verification_uri, and polls POST /oauth/token. Neither a client id nor a scope is needed.",
@@ -81,4 +85,10 @@ export const startDeviceFlow = defineEndpoint<Dependencies>({
   bodyOptional: true,
   response: responseSchema,
   handle: startDevice,
-});
+} as const;
+
+/** Begins to connect a device (RFC 8628, section 3.1). */
+export const startDeviceFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device/code" });
+
+/** The same where coding agents look for it that know nothing but the address of a gateway. */
+export const startAgentFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device_authorization", alsoAtRoot: true });

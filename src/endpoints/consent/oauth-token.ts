@@ -9,6 +9,7 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { hourMs } from "../../platform/lib/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { namesAccount } from "./device-code.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
 import { endReplayed, endUngranted, mayStillGrant, tellConnection, tellGrant } from "./tell-connection.ts";
 
@@ -42,6 +43,7 @@ const responseSchema = z.object({
   user_id: z.string(),
   expires_in: z.int().optional(),
   refresh_token: z.string().optional(),
+  email: z.string().optional().describe("Who approved, for clients that have the person confirm it."),
 });
 
 const missing = (field: string): GatewayError =>
@@ -73,6 +75,8 @@ const tokenBody = ({
 
 type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "workspaceId" | "origin" | "resource" | "offline"> & {
   terms: Terms;
+  /** Sent with the tokens to agents that show it. */
+  email?: string | undefined;
 };
 
 const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
@@ -84,7 +88,7 @@ const noLongerGranted = (): GatewayError =>
 async function connect(
   context: RequestContext<unknown>,
   deps: Dependencies,
-  wanted: Wanted,
+  { email, ...wanted }: Wanted,
 ): Promise<{ answer: Answer; connection: Connection }> {
   if (!(await mayStillGrant(deps, wanted))) throw noLongerGranted();
   const { accessToken, connection } = await deps.consent.connections.create({
@@ -101,7 +105,8 @@ async function connect(
     await endUngranted(context, deps, connection);
     throw noLongerGranted();
   }
-  return { answer: context.json(tokenBody({ accessToken, refreshToken, connection })), connection };
+  const body = { ...tokenBody({ accessToken, refreshToken, connection }), ...(email === undefined ? {} : { email }) };
+  return { answer: context.json(body), connection };
 }
 
 async function byDevice(
@@ -114,7 +119,8 @@ async function byDevice(
   if (outcome.state !== "approved") throw new GatewayError(outcome.state, pollWords[outcome.state]);
   const { clientId, clientName, offline, userId, workspaceId, terms } = outcome.device;
   const wanted = { clientId, clientName, offline, userId, workspaceId, terms, origin: "device", resource: null } as const;
-  return (await connect(context, deps, wanted)).answer;
+  const email = clientId === null && namesAccount(clientName) ? (await deps.people.users.find(userId))?.email : undefined;
+  return (await connect(context, deps, { ...wanted, email })).answer;
 }
 
 async function byCode(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
@@ -220,7 +226,7 @@ const declared = {
 } as const;
 
 /** Obtains an access token (contract: "Device authorization"). */
-export const oauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/token", handle: tokenForDevices });
+export const oauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/token", alsoAtRoot: true, handle: tokenForDevices });
 
 /** Obtains an access token for MCP and other clients of OAuth 2.1. */
 export const mcpOauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/mcp/oauth/token", handle: token });

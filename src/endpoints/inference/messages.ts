@@ -9,6 +9,7 @@ import { inMessagesWords } from "./in-messages-words.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
 import { messagesHeaders } from "./request-headers.ts";
 import { outputCapHeader } from "./served-headers.ts";
+import { tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
 /** How requests in Anthropic's dialect are read. */
@@ -45,6 +46,7 @@ export const messages = defineEndpoint<Dependencies>({
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, messagesReader, dependencies);
-    return inMessagesWords(call, dependencies, () => answerCall(context, call, dependencies));
+    const answer = () => answerCall(context, call, dependencies);
+    return inMessagesWords(call, dependencies, () => tellingCaps(context, { caller: call.caller, deps: dependencies }, answer));
   },
 });

@@ -75,6 +75,7 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
+    claudeCode: { loginNotice: file.claude_code?.login_notice, managedSettings: file.claude_code?.managed_settings },
     hub: { importNetworks: file.hub?.import_networks ?? [] },
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),

@@ -10,6 +10,14 @@ export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterpr
 
 export type ConfiguredPlanId = (typeof planIds)[number];
 
+/** What the operator prescribes for Claude Code, where people sign in to the gateway with it. */
+export interface ClaudeCodeSettings {
+  /** Shown beside the code. */
+  readonly loginNotice?: string | undefined;
+  /** Served at `/managed/settings`. */
+  readonly managedSettings?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** Everything that the operator settled, from the environment first and the file second. Frozen. */
 export interface Configuration<Provider> {
   readonly server: {
@@ -118,6 +126,7 @@ export interface Configuration<Provider> {
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Ranges of the operator's own networks that skills may be imported from. */
+  readonly claudeCode: ClaudeCodeSettings;
   readonly hub: { readonly importNetworks: readonly string[] };
   /** Card payments; off where there is no key for Stripe. */
   readonly payments: ConfiguredPayments;

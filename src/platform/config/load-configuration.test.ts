@@ -64,6 +64,7 @@ describe("what stands where nothing is said", () => {
       extraCertificates: [],
       mail: undefined,
       webhooks: { allowedNetworks: [] },
+      claudeCode: { loginNotice: undefined, managedSettings: undefined },
       hub: { importNetworks: [] },
       payments: {
         stripe: { secretKey: undefined, webhookSecret: undefined, apiBase: undefined }, currency: "usd",

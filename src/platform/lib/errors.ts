@@ -70,6 +70,7 @@ export const errorCatalog = {
   upgrade_required: client(426, "invalid_request_error"),
   rate_limit_exceeded: client(429, "rate_limit_error", true),
   ip_rate_limit_exceeded: client(429, "rate_limit_error", true),
+  spend_limit_reached: client(429, "payment"),
   client_closed_request: client(499, "client_closed_request"),
   internal_server_error: gateway(500, "internal_server_error"),
   missing_workers_ai_binding: gateway(500, "internal_server_error", false),

@@ -12,7 +12,9 @@ const typeByStatus: Readonly<Record<number, string>> = {
   409: "conflict_error", 413: "request_too_large", 429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
 };
 
-function typeOf({ status, type }: ReportedError): string {
+function typeOf({ status, type, code }: ReportedError): string {
+  // A cap of the caller's own, which Claude Code shows as it is worded where it is a 429 of this type.
+  if (code === "spend_limit_reached") return "billing_error";
   if (status === undefined) return type !== undefined && anthropicTypes.has(type) ? type : "api_error";
   return typeByStatus[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
 }

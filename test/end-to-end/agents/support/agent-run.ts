@@ -36,6 +36,10 @@ export interface AgentRun {
   files: ReadonlyMap<string, string>;
 }
 
+/** The command that starts an agent. */
+export const agentCommand = (name: keyof typeof launchers, parameters: readonly string[]): string[] =>
+  ["node", launchers[name], ...parameters];
+
 /** Runs an agent in an empty folder with an empty home, where nothing but loopback can be reached. */
 export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-agent-"));
@@ -44,7 +48,7 @@ export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
   await Promise.all([Bun.write(join(home, ".keep"), ""), Bun.write(join(work, ".keep"), "")]);
   await setup.prepare?.(home);
   try {
-    const child = Bun.spawn(["node", launchers[setup.name], ...setup.parameters], {
+    const child = Bun.spawn(agentCommand(setup.name, setup.parameters), {
       cwd: work,
       stdin: "ignore",
       stdout: "pipe",
@@ -63,7 +67,7 @@ export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
 }
 
 /** Whatever is not on loopback goes to a proxy that is not there. */
-const onlyLoopback = {
+export const onlyLoopback = {
   HTTPS_PROXY: "http://127.0.0.1:1",
   HTTP_PROXY: "http://127.0.0.1:1",
   NO_PROXY: "127.0.0.1,localhost",

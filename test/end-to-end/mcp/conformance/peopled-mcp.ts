@@ -18,25 +18,21 @@ export async function approveAt(person: Browser, authorizationUrl: string, decid
   return fetch(answer.headers.get("location") ?? "");
 }
 
-/** The first match in what a program prints, as soon as it is printed. Throws where the program ends without it. */
+/** The first match in what a program prints, as soon as it is printed, and all of it at its end. Throws where nothing matches. */
 export async function firstMatch(output: ReadableStream<Uint8Array>, pattern: RegExp): Promise<{ match: string; rest: Promise<string> }> {
-  const chunks = output[Symbol.asyncIterator]();
+  const reader = output.getReader();
   const decoder = new TextDecoder();
   let text = "";
+  const more = async (): Promise<boolean> => {
+    const { value, done } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    return !done;
+  };
+  const all = async (): Promise<string> => ((await more()) ? all() : text);
   for (;;) {
-    const { value, done } = await chunks.next();
-    if (done) throw new Error(`nothing matches ${String(pattern)} in: ${text}`);
-    text += decoder.decode(value, { stream: true });
+    const goesOn = await more();
     const [match] = pattern.exec(text) ?? [];
-    if (match !== undefined) return { match, rest: restOf(chunks, { text, decoder }) };
-  }
-}
-
-async function restOf(chunks: AsyncIterator<Uint8Array>, { text, decoder }: { text: string; decoder: TextDecoder }): Promise<string> {
-  let all = text;
-  for (;;) {
-    const { value, done } = await chunks.next();
-    if (done) return all;
-    all += decoder.decode(value, { stream: true });
+    if (match !== undefined) return { match, rest: all() };
+    if (!goesOn) throw new Error(`nothing matches ${String(pattern)} in: ${text}`);
   }
 }

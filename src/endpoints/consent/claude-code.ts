@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { defineEndpoint } from "../../http/endpoint.ts";
+import { Reply } from "../../http/reply.ts";
+import { assert } from "../../platform/lib/assert.ts";
+import { dayMs, hourMs } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import { usdFromNano } from "../../platform/lib/money.ts";
+import { anthropicMessages } from "../../inference/dialects/anthropic-messages/anthropic-messages.ts";
+import { neverCached } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { spendCapOf, usedPercent } from "../inference/spend-cap.ts";
+
+/** Fixed paths of Claude Code's gateway protocol, which it asks below the address that it signed in to. */
+const forAgent = {
+  base: "root",
+  method: "GET",
+  access: { llmKey: true, ofItself: true },
+  counting: "at-door",
+  tag: "Key minting",
+  encodeError: anthropicMessages.encodeError,
+} as const;
+
+/** JSON with the keys of every object sorted, as the client computes the checksum. */
+function sortedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([key, each]) => `${JSON.stringify(key)}:${sortedJson(each)}`).join(",")}}`;
+}
+
+/** Serves the settings that the operator prescribes for Claude Code. */
+export const managedSettings = defineEndpoint<Dependencies>({
+  ...forAgent,
+  path: "/managed/settings",
+  summary: "Show the settings that Claude Code has to take over.",
+  description: "404 where the operator prescribes none (claude_code.managed_settings).",
+  response: z.object({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),
+  handle(context, { claudeCode }) {
+    const settings = claudeCode.managedSettings;
+    if (settings === undefined) throw new GatewayError("not_found", "There are no managed settings on this gateway.");
+    const checksum = `sha256:${createHash("sha256").update(sortedJson(settings)).digest("hex")}`;
+    const headers = { ...neverCached, etag: `"${checksum}"` };
+    if (context.request.headers.get("if-none-match") === `"${checksum}"`) return new Reply("", { status: 304, headers });
+    return context.json({ uuid: checksum.slice(7, 39), checksum, settings }, { headers });
+  },
+});
+
+const usageSchema = z.object({
+  extra_usage: z.looseObject({
+    is_enabled: z.boolean(), monthly_limit: z.number().nullable(), used_credits: z.number(), utilization: z.number().nullable(),
+    currency: z.literal("USD"),
+  }),
+  limits: z.array(z.looseObject({ kind: z.literal("spend"), group: z.string(), percent: z.number(), resets_at: z.string() })),
+});
+
+const centsOf = (nano: bigint): number => Math.round(usdFromNano(nano) * 100);
+const severityOf = (percent: number): string => (percent >= 95 ? "critical" : percent >= 75 ? "warning" : "normal");
+
+/** Shows what the key's owner has spent of its limit, in the words that Claude Code knows. */
+export const agentUsage = defineEndpoint<Dependencies>({
+  ...forAgent,
+  path: "/api/oauth/usage",
+  summary: "Show the spend of the key in Claude Code's form.",
+  description: "Amounts in cents. `limits` is empty for a key without a limit; then spend of the UTC month, week and day is shown.",
+  query: z.looseObject({}),
+  response: usageSchema,
+  async handle(context, deps) {
+    const { caller } = context;
+    assert(caller.kind === "llm-key" || caller.kind === "connection", "the door lets in LLM keys alone");
+    await deps.ledger.refresh(caller.workspace.id);
+    const cap = spendCapOf(caller, deps);
+    if (cap !== undefined) {
+      const percent = usedPercent(cap);
+      const used = { is_enabled: true, monthly_limit: centsOf(cap.limitNano), used_credits: centsOf(cap.spentNano), utilization: percent };
+      const row = {
+        kind: "spend", group: cap.period, percent, resets_at: new Date(cap.resetsAtMs).toISOString(), severity: severityOf(percent),
+        is_active: true,
+      };
+      return context.json({ extra_usage: { ...used, currency: "USD" }, limits: [row] }, { headers: neverCached });
+    }
+    const nowMs = deps.clock.nowMs();
+    const { spend } = deps.ledger.book.key(caller.key.id);
+    const since = (startMs: number): number => centsOf(spend.spentWithin(Math.floor((nowMs - startMs) / hourMs), nowMs));
+    const dayStartMs = Math.floor(nowMs / dayMs) * dayMs;
+    const today = new Date(nowMs);
+    const uncapped = (used: number) => ({ limit: null, used_credits: used, utilization: null });
+    return context.json({
+      extra_usage: {
+        is_enabled: true, monthly_limit: null, used_credits: since(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())),
+        utilization: null, currency: "USD", daily: uncapped(since(dayStartMs)),
+        weekly: uncapped(since(dayStartMs - ((today.getUTCDay() + 6) % 7) * dayMs)),
+      },
+      limits: [],
+    }, { headers: neverCached });
+  },
+});
+
+const exported = z.looseObject({});
+
+/** Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps nothing of it. */
+export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) => defineEndpoint<Dependencies>({
+  ...forAgent,
+  base: "api",
+  method: "POST",
+  unaudited: true,
+  path: `/${signal}`,
+  summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
+  bodyBytesMax: 4 * 1024 * 1024,
+  rawBody: exported,
+  response: exported,
+  handle: (context) => context.json({}),
+}));

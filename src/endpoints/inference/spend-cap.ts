@@ -1,0 +1,98 @@
+import { limitWindowHours, type LimitReset } from "../../account/keys/llm-key.ts";
+import { countedWithin } from "../../account/ledger/account-book.ts";
+import { periodAt, type BudgetPeriod } from "../../account/budgets/budget.ts";
+import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { RequestContext } from "../../http/request-context.ts";
+import { hourMs } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+/** Where a key stands against its own limit. */
+export interface SpendCap {
+  period: NonNullable<LimitReset>;
+  limitNano: bigint;
+  spentNano: bigint;
+  /** When everything that is spent by now has left the rolling window; the same for every answer of an hour. */
+  resetsAtMs: number;
+}
+
+type Caller = Pick<LlmKeyCaller, "key">;
+
+/** Returns where a caller's key stands; undefined where it has no limit. */
+export function spendCapOf({ key }: Caller, { ledger, clock }: Pick<Dependencies, "ledger" | "clock">): SpendCap | undefined {
+  if (key.limitNanoUsd === null) return undefined;
+  const nowMs = clock.nowMs();
+  const windowHours = limitWindowHours(key.limitReset);
+  const spentNano = countedWithin(ledger.book.key(key.id), { windowHours, countsByok: key.includeByokInLimit, nowMs });
+  return {
+    period: key.limitReset ?? "monthly", limitNano: key.limitNanoUsd, spentNano,
+    resetsAtMs: (Math.floor(nowMs / hourMs) + windowHours + 1) * hourMs,
+  };
+}
+
+/** How much of a cap is used, in hundredths, which may pass 100. */
+export const usedPercent = ({ spentNano, limitNano }: SpendCap): number =>
+  limitNano === 0n ? 100 : Number((spentNano * 100n) / limitNano);
+
+const name = (rest: string): string => `anthropic-ratelimit-unified-${rest}`;
+const warnedPercents = [95, 75] as const;
+
+/** Headers that tell Claude Code how much of its key's limit is used; it warns past 75 and 95 percent. */
+export function capHeaders(cap: SpendCap): Record<string, string> {
+  const percent = Math.min(99, usedPercent(cap));
+  const surpassed = warnedPercents.find((each) => percent >= each);
+  const status = surpassed === undefined ? "allowed" : "allowed_warning";
+  const reset = String(cap.resetsAtMs / 1000);
+  return {
+    [name("status")]: status, [name("representative-claim")]: "overage", [name("overage-status")]: status,
+    [name("overage-utilization")]: (percent / 100).toFixed(2),
+    [name("reset")]: reset, [name("overage-reset")]: reset,
+    ...(surpassed === undefined ? {} : { [name("overage-surpassed-threshold")]: (surpassed / 100).toFixed(2) }),
+  };
+}
+
+/** Whether a request is Claude Code's, signed in to the gateway: it reads limits from headers that no other client knows. */
+const isSignedInAgent = ({ request }: RequestContext, { key }: Caller): boolean =>
+  key.connection !== undefined && request.headers.has("x-claude-code-session-id");
+
+const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without a claim. */
+function capReached(refusal: GatewayError, { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number }): GatewayError {
+  const reset = String(resetsAtMs / 1000);
+  return new GatewayError("spend_limit_reached", `Spend limit reached, free again by ${day(resetsAtMs)} (UTC). ${refusal.message}`, {
+    cause: refusal, metadata: refusal.metadata, retryAfterSeconds: Math.max(1, Math.ceil((resetsAtMs - nowMs) / 1000)),
+    headers: {
+      [name("status")]: "rejected", [name("reset")]: reset, [name("overage-reset")]: reset, [name("overage-utilization")]: "1",
+      [name("overage-surpassed-threshold")]: "1", [name("overage-period")]: period,
+      [name("overage-disabled-reason")]: "org_spend_cap_reached",
+    },
+  });
+}
+
+/** The refusal of a request for want of money, where a limit or a budget is the reason; everything else as it is. */
+function worded(thrown: unknown, caller: Caller, deps: Pick<Dependencies, "ledger" | "clock">): unknown {
+  if (!(thrown instanceof GatewayError) || thrown.code !== "insufficient_balance") return thrown;
+  const nowMs = deps.clock.nowMs();
+  const { reason, budget_period: period } = thrown.metadata;
+  if (reason === "budget_reached") {
+    return capReached(thrown, { period: String(period), resetsAtMs: periodAt(period as BudgetPeriod, nowMs).endMs, nowMs });
+  }
+  const cap = reason === "key_limit_reached" ? spendCapOf(caller, deps) : undefined;
+  return cap === undefined ? thrown : capReached(thrown, { ...cap, nowMs });
+}
+
+/** Does the work of a request; Claude Code is told of its caps in the way that it knows, every other client is not. */
+export async function tellingCaps<Result>(
+  context: RequestContext, { caller, deps }: { caller: Caller; deps: Pick<Dependencies, "ledger" | "clock"> }, work: () => Promise<Result>,
+): Promise<Result> {
+  if (!isSignedInAgent(context, caller)) return work();
+  const cap = spendCapOf(caller, deps);
+  try {
+    if (cap !== undefined) Object.assign(context.headers, capHeaders(cap));
+    return await work();
+  } catch (thrown) {
+    for (const header of Object.keys(cap === undefined ? {} : capHeaders(cap))) delete context.headers[header];
+    throw worded(thrown, caller, deps);
+  }
+}
