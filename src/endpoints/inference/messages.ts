@@ -9,7 +9,7 @@ import { inMessagesWords } from "./in-messages-words.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
 import { messagesHeaders } from "./request-headers.ts";
 import { outputCapHeader } from "./served-headers.ts";
-import { tellingCaps } from "./spend-cap.ts";
+import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
 /** How requests in Anthropic's dialect are read. */
@@ -47,6 +47,8 @@ export const messages = defineEndpoint<Dependencies>({
   async handle(context, dependencies) {
     const call = await readCall(context, messagesReader, dependencies);
     const answer = () => answerCall(context, call, dependencies);
-    return inMessagesWords(call, dependencies, () => tellingCaps(context, { caller: call.caller, deps: dependencies }, answer));
+    return inMessagesWords(call, dependencies, () => tellingCaps({
+      caller: call.caller, isAgent: context.request.headers.has(agentSessionHeader), answerHeaders: context.headers, deps: dependencies,
+    }, answer));
   },
 });

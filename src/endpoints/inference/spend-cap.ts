@@ -2,7 +2,6 @@ import { limitWindowHours, type LimitReset } from "../../account/keys/llm-key.ts
 import { countedWithin } from "../../account/ledger/account-book.ts";
 import { periodAt, type BudgetPeriod } from "../../account/budgets/budget.ts";
 import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { hourMs } from "../../platform/lib/clock.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -51,9 +50,8 @@ export function capHeaders(cap: SpendCap): Record<string, string> {
   };
 }
 
-/** Whether a request is Claude Code's, signed in to the gateway: it reads limits from headers that no other client knows. */
-const isSignedInAgent = ({ request }: RequestContext, { key }: Caller): boolean =>
-  key.connection !== undefined && request.headers.has("x-claude-code-session-id");
+/** Sent by Claude Code with every request. Signed in to the gateway, it reads limits from headers that no other client knows. */
+export const agentSessionHeader = "x-claude-code-session-id";
 
 const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
@@ -84,15 +82,18 @@ function worded(thrown: unknown, caller: Caller, deps: Pick<Dependencies, "ledge
 
 /** Does the work of a request; Claude Code is told of its caps in the way that it knows, every other client is not. */
 export async function tellingCaps<Result>(
-  context: RequestContext, { caller, deps }: { caller: Caller; deps: Pick<Dependencies, "ledger" | "clock"> }, work: () => Promise<Result>,
+  { caller, isAgent, answerHeaders, deps }: {
+    caller: Caller; isAgent: boolean; answerHeaders: Record<string, string>; deps: Pick<Dependencies, "ledger" | "clock">;
+  },
+  work: () => Promise<Result>,
 ): Promise<Result> {
-  if (!isSignedInAgent(context, caller)) return work();
+  if (!isAgent || caller.key.connection === undefined) return work();
   const cap = spendCapOf(caller, deps);
   try {
-    if (cap !== undefined) Object.assign(context.headers, capHeaders(cap));
+    if (cap !== undefined) Object.assign(answerHeaders, capHeaders(cap));
     return await work();
   } catch (thrown) {
-    for (const header of Object.keys(cap === undefined ? {} : capHeaders(cap))) delete context.headers[header];
+    for (const header of Object.keys(cap === undefined ? {} : capHeaders(cap))) delete answerHeaders[header];
     throw worded(thrown, caller, deps);
   }
 }
