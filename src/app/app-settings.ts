@@ -9,7 +9,6 @@ import type { TrustedProxies } from "../http/client-address.ts";
 import type { DisconnectPolicy } from "../inference/dependencies.ts";
 import type { DashboardOptions } from "./dashboard-files.ts";
 import type { CatalogSources } from "./live-catalog.ts";
-import type { ClaudeCodeSettings } from "../platform/config/configuration.ts";
 import type { ProxySettings } from "../platform/lib/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
@@ -53,7 +52,7 @@ export interface AppSettings extends CatalogSources {
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   webhookNetworks?: readonly string[];
   /** What the operator prescribes for Claude Code. */
-  claudeCode?: ClaudeCodeSettings;
+  claudeCode?: { loginNotice?: string | undefined; managedSettings?: Readonly<Record<string, unknown>> | undefined };
   /** Ranges of the operator's own networks that skills may be imported from. */
   hubImportNetworks?: readonly string[];
   /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */

@@ -39,7 +39,6 @@ import type { BackgroundRunner } from "../inference/stored-responses/background-
 import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { ClaudeCodeSettings } from "../platform/config/configuration.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 
 /** A file of the dashboard, in memory. */
@@ -134,7 +133,7 @@ export interface Dependencies {
   endpointPaths: EndpointPaths;
   clock: Clock;
   /** What the operator prescribes for Claude Code. */
-  claudeCode: ClaudeCodeSettings;
+  claudeCode: { loginNotice?: string | undefined; managedSettings?: Readonly<Record<string, unknown>> | undefined };
   /** Where people reach the service, without a trailing slash. */
   publicUrl(): string;
   /** Text of the OpenAPI document of the table. */

@@ -53,7 +53,6 @@ import { changePreferences, getPreferences } from "./account/session-preferences
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
-import { agentTelemetry, agentUsage, managedSettings } from "./consent/claude-code.ts";
 import { startAgentFlow, startDeviceFlow } from "./consent/device-code.ts";
 import { devicePage, submitDevice } from "./consent/device-page.ts";
 import { authorizePage, submitAuthorize } from "./consent/oauth-authorize.ts";
@@ -81,6 +80,7 @@ import { decisions, systemOne } from "./inference/decisions.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
 import { messages } from "./inference/messages.ts";
+import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-code.ts";
 import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";

@@ -9,7 +9,7 @@ import { usdFromNano } from "../../platform/lib/money.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/anthropic-messages.ts";
 import { neverCached } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { spendCapOf, usedPercent } from "../inference/spend-cap.ts";
+import { spendCapOf, usedPercent } from "./spend-cap.ts";
 
 /** Fixed paths of Claude Code's gateway protocol, which it asks below the address that it signed in to. */
 const forAgent = {
