@@ -10,6 +10,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/embeddings/bare-server.ts": "bench/embeddings.ts",
   "bench/ocr.ts": "npm run bench:ocr",
   "bench/ocr/sender.ts": "bench/ocr/chat-latency.ts",
+  "bench/mcp.ts": "npm run bench:mcp",
   "bench/insights.ts": "npm run bench:insights",
   "bench/planning.ts": "npm run bench:planning",
   "bench/run.ts": "npm run bench",

@@ -56,7 +56,9 @@ export const agentSessionHeader = "x-claude-code-session-id";
 const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without a claim. */
-function capReached(refusal: GatewayError, { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number }): GatewayError {
+function capReached(
+  refusal: GatewayError, { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number },
+): GatewayError {
   const reset = String(resetsAtMs / 1000);
   return new GatewayError("spend_limit_reached", `Spend limit reached, free again by ${day(resetsAtMs)} (UTC). ${refusal.message}`, {
     cause: refusal, metadata: refusal.metadata, retryAfterSeconds: Math.max(1, Math.ceil((resetsAtMs - nowMs) / 1000)),

@@ -19,7 +19,8 @@ function order(
 }
 
 test.each<[text: string, task: UnderstoodTask]>([
-  ["coding", "coding"], [" Vision ", "vision"], ["Refactor a TypeScript service", "coding"], ["translate a contract to French", "translation"],
+  ["coding", "coding"], [" Vision ", "vision"], ["Refactor a TypeScript service", "coding"],
+  ["translate a contract to French", "translation"],
   ["read screenshots and write code", "vision"], ["prove a theorem with logic", "reasoning"], ["classify tickets in bulk", "cheap"],
   ["write a poem", "general"], ["decode", "general"], ["", "general"],
 ])("%j is understood as %s", (text, task) => {

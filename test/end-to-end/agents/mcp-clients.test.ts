@@ -76,7 +76,8 @@ describe.skipIf(missingClaude !== undefined)(`Claude Code${missingClaude ? ` (mi
   };
 
   test("calls a tool with a key", async () => {
-    await run("claude", "mcp", "add", "--transport", "http", "switchyard", mcpUrl(), "--header", `Authorization: Bearer ${testManagementKey}`);
+    await run("claude", "mcp", "add", "--transport", "http", "switchyard", mcpUrl(),
+      "--header", `Authorization: Bearer ${testManagementKey}`);
     expect(await run("claude", "mcp", "list")).toContain("Connected");
     await ask();
   }, 120_000);

@@ -1,3 +1,4 @@
+import { claudeCode } from "./claude-code-contract.ts";
 import type { Scope } from "../../../src/account/keys/scopes.ts";
 
 /** Who may call an endpoint, as the contract has it. */
@@ -93,10 +94,7 @@ export const contract: Record<string, ContractRow> = {
   "GET /mcp/oauth/authorize": { without: "open", accepted: 400 },
   "POST /mcp/oauth/authorize": { without: "open", accepted: 400 },
   "POST /oauth/device/code": { without: "open" }, "POST /oauth/token": { without: "open", accepted: 400 },
-  "POST /oauth/device_authorization": { without: "open" },
-  "GET /managed/settings": { llm: true, ofItself: true, base: "root", accepted: 404 },
-  "GET /api/oauth/usage": { llm: true, ofItself: true, base: "root" },
-  ...Object.fromEntries(["metrics", "logs", "traces"].map((signal) => [`POST /${signal}`, { llm: true, ofItself: true }] as const)),
+  "POST /oauth/device_authorization": { without: "open" }, ...claudeCode,
   "POST /mcp/oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/revoke": { without: "open", accepted: 400 },
   "POST /mcp/oauth/revoke": { without: "open", accepted: 400 },

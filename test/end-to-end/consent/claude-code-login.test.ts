@@ -85,7 +85,8 @@ describe("Claude Code signs in to the gateway", () => {
     expect([answer.headers.get("etag"), answer.headers.get("cache-control")]).toEqual([`"${checksum}"`, "no-store"]);
     expect((await get("/managed/settings", token, { "if-none-match": `"${checksum}"` })).status).toBe(304);
     for (const signal of ["metrics", "logs", "traces"]) {
-      const sent = await fetch(`${origin()}/v1/${signal}`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "\u0001" });
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/x-protobuf" };
+      const sent = await fetch(`${origin()}/v1/${signal}`, { method: "POST", headers, body: "\u0001" });
       expect(sent.status).toBe(200);
     }
   });

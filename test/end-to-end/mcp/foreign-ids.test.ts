@@ -53,7 +53,8 @@ test.each(Object.entries(calls))("%s answers a real id of another workspace as o
 });
 
 test("lists of the other workspace hold nothing of it", async () => {
-  for (const name of ["list_keys", "list_hubs", "list_presets", "list_byok_keys", "list_conversations", "search_public_hubs", "get_usage"]) {
+  const lists = ["list_keys", "list_hubs", "list_presets", "list_byok_keys", "list_conversations", "search_public_hubs", "get_usage"];
+  for (const name of lists) {
     const seen = JSON.stringify(await call(name, {}, strangersKey));
     for (const text of [real.keyId, real.prompt, real.hub, "private key"]) expect([name, seen.includes(text)]).toEqual([name, false]);
   }

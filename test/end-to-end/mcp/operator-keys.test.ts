@@ -20,8 +20,10 @@ beforeAll(async () => {
 afterAll(() => people.stop());
 
 const url = (): string => `${people.gateway().origin}/mcp`;
-const call = (name: string, given: Record<string, unknown>, secret = operatorsKey): Promise<ToolOutcome> => callTool(url(), { name, given, secret });
-const named = (wanted: boolean): string[] => Object.keys(toolContract).filter((name) => (toolContract[name]?.operators === true) === wanted);
+const call = (name: string, given: Record<string, unknown>, secret = operatorsKey): Promise<ToolOutcome> =>
+  callTool(url(), { name, given, secret });
+const named = (wanted: boolean): string[] =>
+  Object.keys(toolContract).filter((name) => (toolContract[name]?.operators === true) === wanted);
 
 test("an operator's own LLM key sees the tools of operators, and those without a scope", async () => {
   const unscoped = named(false).filter((name) => toolContract[name]?.scope === null);

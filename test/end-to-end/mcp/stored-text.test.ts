@@ -59,7 +59,8 @@ describe("where a line is shown to people, it is one", () => {
   test.each([
     ["a path", "../../etc/passwd"], ["capitals", "Skill"], ["a line break", '"a\\nb"'], ["an object", "{ a: 1 }"],
   ])("a skill whose name is %s is refused", async (_, name) => {
-    expect(await call("publish_skill", { body: `---\nname: ${name}\ndescription: d\n---\n` })).toEqual({ refused: expect.stringMatching(/^body: /) });
+    const body = `---\nname: ${name}\ndescription: d\n---\n`;
+    expect(await call("publish_skill", { body })).toEqual({ refused: expect.stringMatching(/^body: /) });
   });
 
   test("a text of more than its bound is refused, and YAML that unfolds itself", async () => {
