@@ -1,4 +1,5 @@
 import { brand } from "../../platform/lib/brand.ts";
+import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Loss } from "../canonical/loss.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
@@ -117,6 +118,7 @@ function readAnswer(
   const answerLosses = new AnswerLosses(client, answering);
   answerLosses.observeWhole(response);
   const { finishReason, visibleCharacters, thoughtCharacters } = meter;
+  if (finishReason === "error" && client.id === "anthropic-messages") throw brokenOff(response);
   const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
   return {
     upstreamId: response.id === "" ? null : response.id,
@@ -128,6 +130,13 @@ function readAnswer(
     losses: answerLosses.list,
     render: (shown) => renderAnswer(response, { client, answering, shown }),
   };
+}
+
+/** The refusal of an answer that its provider broke off: a message has no word for that, and would look whole. */
+function brokenOff({ choices }: CanonicalResponse): GatewayError {
+  const told = choices.find(({ finish }) => finish.reason === "error")?.finish.explanation;
+  const message = told ?? "The provider broke off the answer.";
+  return new GatewayError("upstream_error", message, { metadata: { upstream_message: message } });
 }
 
 function renderAnswer(
