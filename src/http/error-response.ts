@@ -16,6 +16,7 @@ export function errorResponse<Dependencies>(
 ): Answer {
   const error = asGatewayError(thrown);
   const { traceId, request, caller } = context;
+  error.metadata["doc_url"] ??= `${options.sessions.publicUrl()}/docs/reference/errors#${error.code}`;
   options.onError(error, { traceId, method: request.method, path: pathOf(request), caller });
   if (!("x-ratelimit-limit" in context.headers)) Object.assign(context.headers, describeWindow(options.counters, context.caller));
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };

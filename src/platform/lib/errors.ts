@@ -127,7 +127,7 @@ export class GatewayError extends Error {
     this.name = "GatewayError";
     this.code = code;
     this.param = options.param;
-    this.metadata = options.metadata ?? {};
+    this.metadata = { ...options.metadata };
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
     this.detail = options.detail;

@@ -146,7 +146,10 @@ test("a failure of the gateway itself: 500 with the trace id, and nothing of its
     code: "internal_server_error",
     type: "internal_server_error",
   });
-  expect(error.metadata).toEqual({ type: "internal_server_error", fault: "gateway", trace_id: expect.stringMatching(/^[0-9a-f]{32}$/) });
+  expect(error.metadata).toEqual({
+    type: "internal_server_error", fault: "gateway", trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    doc_url: expect.stringMatching(/^http:\/\/\S+\/docs\/reference\/errors#internal_server_error$/),
+  });
   expect(error.headers.get("x-should-retry")).toBeNull();
   expect(JSON.stringify({ ...error, headers: [...error.headers] })).not.toMatch(
     /llm_keys|sqlite|no such table|\.ts|src\//i,

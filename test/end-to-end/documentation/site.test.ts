@@ -135,6 +135,16 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await page.close();
   }, 60_000);
 
+  test("is where every error leads to, in the format of its client", async () => {
+    for (const path of ["/chat/completions", "/messages", "/responses", "/embeddings", "/keys"]) {
+      const answer = await fetch(`${gateway.origin}/v1${path}`, { method: "POST", body: "{}" });
+      const { error } = (await answer.json()) as { error: { code: string; metadata: { doc_url: string } } };
+      const { pathname, hash } = new URL(error.metadata.doc_url);
+      const page = await (await fetch(`${gateway.origin}${pathname}`)).text();
+      expect([path, hash, page.includes(`<h2 id="${error.code}">`)]).toEqual([path, `#${error.code}`, true]);
+    }
+  });
+
   test("finds every error code, header, setting and metric by its name", async () => {
     const page = await browser.newPage();
     await page.goto(`${gateway.origin}/docs`);
