@@ -101,10 +101,9 @@ const exported = z.looseObject({});
 /** Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps nothing of it. */
 export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) => defineEndpoint<Dependencies>({
   ...forAgent,
-  base: "api",
   method: "POST",
   unaudited: true,
-  path: `/${signal}`,
+  path: `/v1/${signal}`,
   summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
   bodyBytesMax: 4 * 1024 * 1024,
   rawBody: exported,

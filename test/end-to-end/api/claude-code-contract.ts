@@ -4,7 +4,7 @@ import type { ContractRow } from "./credential-contract.ts";
 export const claudeCode: Record<string, ContractRow> = {
   "GET /managed/settings": { llm: true, ofItself: true, base: "root", accepted: 404 },
   "GET /api/oauth/usage": { llm: true, ofItself: true, base: "root" },
-  "POST /metrics": { llm: true, ofItself: true },
-  "POST /logs": { llm: true, ofItself: true },
-  "POST /traces": { llm: true, ofItself: true },
+  "POST /v1/metrics": { llm: true, ofItself: true, base: "root" },
+  "POST /v1/logs": { llm: true, ofItself: true, base: "root" },
+  "POST /v1/traces": { llm: true, ofItself: true, base: "root" },
 };
