@@ -25,8 +25,9 @@ const methods = ["get", "put", "post", "delete", "options", "head", "patch", "tr
 
 /** POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason. */
 const withoutBody = [
-  "post /session/playground-key", "post /responses/{id}/cancel", "post /keys/{hash}/rotate", "post /budgets/{id}/rotate-secret",
-  "post /api/auth/sign-out", "post /api/auth/send-verification-email",
+  "post /session/playground-key", "post /responses/{id}/cancel",  "post /budgets/{id}/rotate-secret",
+  "post /api/auth/sign-out", "post /api/auth/send-verification-email", "post /presets/{slug}/versions/{version}/restore",
+  "post /auth/byok/keys/{key_id}/test", "post /budgets/{id}/test",
   "post /admin/upstreams/{id}/clear", "post /admin/users/{id}/password-reset", "post /prompts/{id}/star", "post /skills/{id}/star",
 ];
 /** What is deleted for a reason, with a password, or with a word on credits or keys that are left. */

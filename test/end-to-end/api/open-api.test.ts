@@ -42,7 +42,7 @@ test.each(pages)("%s is the page that the document promises", async (path) => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const { responses } = operationSchema.parse(paths[path]?.["get"]);
   const type = (await fetch(gateway.origin + path)).headers.get("content-type")?.split(";")[0];
-  expect(Object.keys(responses[200]?.content ?? {})).toEqual([String(type)]);
+  expect(Object.keys(responses[200]?.content ?? {})).toContain(String(type));
 });
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
