@@ -65,11 +65,12 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     expect(bytesOf(first, isChart)).toBeLessThan(chartBytesMax);
     await first.close();
     const further: [path: string, bytes: number][] = [];
-    for (const [path, person] of screens) {
+    // The sections of a screen are in its scripts.
+    for (const [path, person] of screens.filter(([each]) => !each.includes("?"))) {
       const screen = await scene.open(person, path);
       further.push([path, bytesOf(screen, (name) => !shared.has(name) && !isChart(name))]);
       await screen.close();
     }
     expect(further.filter(([, bytes]) => bytes >= furtherBytesMax)).toEqual([]);
-  });
+  }, 180_000);
 });
