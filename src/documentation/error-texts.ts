@@ -78,6 +78,10 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "Add credits, raise the limit, or lower `max_tokens`; `metadata` has the figures: `reason`, `worst_case_usd`, `available_usd`, " +
       "`held_usd`. With `Retry-After` other requests hold what is missing.",
   ],
+  spend_limit_reached: [
+    "The key, or a key above it, has spent its limit for the window.",
+    "Raise the limit, or wait until the window has moved on; a retry does not help before.",
+  ],
   plan_required: ["The workspace's plan does not include this.", "Ask an operator for another plan."],
   forbidden: ["The credential may not do this.", "Use one with the role or the rights that the message names."],
   insufficient_scope: [
