@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { endpoints } from "../src/endpoints/index.ts";
 import type { Endpoint } from "../src/http/endpoint.ts";
+import { fieldWords } from "../src/endpoints/ops/field-words.ts";
 import { openApiDocument } from "../src/http/open-api.ts";
 
 /** A part of the document. */
@@ -67,7 +68,8 @@ class TypeWriter {
 
 /** The text of the file. Throws for an operation that the API does not have. */
 export function apiTypesText(): string {
-  const document = openApiDocument(endpoints as readonly Endpoint<never>[], { version: "0", publicUrl: "http://gateway" });
+  const table = endpoints as readonly Endpoint<never>[];
+  const document = openApiDocument(table, { version: "0", publicUrl: "http://gateway", words: fieldWords });
   const paths = member(document, "paths");
   const writer = new TypeWriter(member(document, "components"));
   const answers = read.map((name) => {

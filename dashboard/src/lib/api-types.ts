@@ -232,6 +232,88 @@ export type LlmKey = {
   "tpm": number | null;
   "parent_key_id"?: string;
 };
+export type Model = {
+  "id": string;
+  "object": "model";
+  "display_name": string;
+  "name": string;
+  "canonical_slug": string;
+  "provider": string;
+  "owned_by": string;
+  "providers": readonly (string)[];
+  "category": "text" | "image" | "audio" | "embedding";
+  "context_length": number;
+  "pricing": {
+    "prompt": string;
+    "completion": string;
+    "input_per_1m": number;
+    "output_per_1m": number;
+    "billing"?: "byok" | "member";
+    "list_pricing"?: {
+      "input_per_1m": number;
+      "output_per_1m": number;
+    };
+    "lowest"?: {
+      "input_per_1m": number;
+      "output_per_1m": number;
+    };
+  };
+  "capabilities": readonly (string)[];
+  "architecture": {
+    "modality": string;
+    "input_modalities": readonly ("text" | "image" | "file" | "audio")[];
+    "output_modalities": readonly ("text" | "embeddings" | "rerank" | "decisions")[];
+    "instruct_type": null;
+  };
+  "links": {
+    "details": string;
+    "metrics": string;
+  };
+  "reasoning"?: {
+    "levels": readonly (string)[];
+    "default"?: string;
+    "supported_efforts": readonly (string)[];
+    "default_effort": string | null;
+    "mandatory": boolean;
+  };
+  "supported_parameters": readonly (string)[];
+  "default_parameters": null;
+  "per_request_limits": null;
+  "supported_voices": null;
+  "top_provider": {
+    "context_length": number;
+    "max_completion_tokens": number | null;
+    "is_moderated": false;
+  };
+  "per_upstream": readonly (ModelRoute)[];
+  "members"?: readonly (string)[];
+  "description"?: string;
+  "created": number;
+  "coming_soon"?: true;
+};
+export type ModelRoute = {
+  "provider": string;
+  "reasoning"?: {
+    "levels": readonly (string)[];
+    "default"?: string;
+  };
+  "features": {
+    "reasoning"?: boolean;
+  };
+  "supported_parameters"?: readonly (string)[];
+  "context": {
+    "context_length"?: number;
+    "max_completion_tokens"?: number;
+  };
+  "pricing"?: Readonly<Record<string, number>>;
+  "quantization"?: string;
+  "data_policy": {
+    "zdr"?: boolean;
+    "data_collection"?: "allow" | "deny";
+    "distillable_text"?: boolean;
+  };
+  "billing"?: "byok";
+};
 export type Preset = {
   "id": string;
   "object": "preset";
@@ -388,71 +470,7 @@ export interface Answers {
   };
   "GET /models": {
     "object": "list";
-    "data": readonly ({
-      "id": string;
-      "object": "model";
-      "display_name": string;
-      "provider": string;
-      "owned_by": string;
-      "providers": readonly (string)[];
-      "category": "text" | "image" | "audio" | "embedding";
-      "context_length": number;
-      "pricing": {
-        "prompt": string;
-        "completion": string;
-        "input_per_1m": number;
-        "output_per_1m": number;
-        "billing"?: "byok" | "member";
-        "list_pricing"?: {
-          "input_per_1m": number;
-          "output_per_1m": number;
-        };
-        "lowest"?: {
-          "input_per_1m": number;
-          "output_per_1m": number;
-        };
-      };
-      "capabilities": readonly (string)[];
-      "links": {
-        "details": string;
-        "metrics": string;
-      };
-      "reasoning"?: {
-        "levels": readonly (string)[];
-        "default"?: string;
-      };
-      "supported_parameters"?: readonly (string)[];
-      "top_provider": {
-        "max_completion_tokens": number | null;
-      };
-      "per_upstream": readonly ({
-        "provider": string;
-        "reasoning"?: {
-          "levels": readonly (string)[];
-          "default"?: string;
-        };
-        "features": {
-          "reasoning"?: boolean;
-        };
-        "supported_parameters"?: readonly (string)[];
-        "context": {
-          "context_length"?: number;
-          "max_completion_tokens"?: number;
-        };
-        "pricing"?: Readonly<Record<string, number>>;
-        "quantization"?: string;
-        "data_policy": {
-          "zdr"?: boolean;
-          "data_collection"?: "allow" | "deny";
-          "distillable_text"?: boolean;
-        };
-        "billing"?: "byok";
-      })[];
-      "members"?: readonly (string)[];
-      "description"?: string;
-      "created": number;
-      "coming_soon"?: true;
-    })[];
+    "data": readonly (Model)[];
     "presets"?: readonly (Preset)[];
     "total_count": number;
     "links": {
