@@ -74,6 +74,7 @@ test("what was used stays 0, and so does the key's usage", async () => {
     used: 0,
     today_cost: 0,
     currency: "usd",
+    data: { total_credits: 0, total_usage: 0 },
   });
   expect(at(await (await gateway.get("/auth/key")).json(), "key.usage")).toBe(0);
 });

@@ -192,7 +192,9 @@ test("session, trace and attribution stand in the generation record; the body's 
   expect(await record({}, {})).toMatchObject({
     session_id: null,
     trace: null,
-    origin: null,
+    // OpenRouter's own client demands a text; http_referer tells absence.
+    origin: "",
+    http_referer: null,
     app_title: null,
   });
 });
