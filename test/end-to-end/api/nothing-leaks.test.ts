@@ -57,9 +57,9 @@ test("addresses of upstreams stay inside, also when nobody answers there", async
     await gateway.post("/chat/completions", chatRequest({ model: "gone/model" })),
   );
   expect(error).toMatchObject({ status: 502, code: "bad_gateway" });
-  expect(JSON.stringify({ ...error, headers: [...error.headers] })).not.toMatch(
-    /127\.0\.0\.1|ECONN|localhost/,
-  );
+  // The gateway's own documentation is at its own address, which is a loopback one here.
+  const text = JSON.stringify({ ...error, headers: [...error.headers] }).replace(/"doc_url":"http:\/\/127\.0\.0\.1\/docs\/[^"]*"/, "");
+  expect(text).not.toMatch(/127\.0\.0\.1|ECONN|localhost/);
 });
 
 test("an upstream's page of HTML is not handed on", async () => {
