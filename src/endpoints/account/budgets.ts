@@ -167,6 +167,7 @@ export const testBudgetAlert = defineEndpoint<Dependencies>({
   access: writing.access,
   method: "POST",
   path: "/budgets/:id/test",
+  idempotent: true,
   summary: "Send a test alert of a budget.",
   description: "To its mail addresses and its webhook, as an event budget.test, signed as every other; once, without another try. "
     + "The answer tells what became of each.",

@@ -41,6 +41,7 @@ const secretSchema = newProviderKeySchema.pick({ provider_id: true, api_key: tru
 export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof secretSchema>>({
   ...shared,
   path: "/auth/byok/test",
+  idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Ask a provider whether it accepts a key, without storing it.",
   description: "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
@@ -56,6 +57,7 @@ export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof se
 export const testProviderKey = defineEndpoint<Dependencies>({
   ...shared,
   path: "/auth/byok/keys/:key_id/test",
+  idempotent: true,
   summary: "Ask the provider whether it accepts a stored key.",
   description: "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
   async handle(context, deps) {

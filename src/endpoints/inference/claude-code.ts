@@ -35,7 +35,11 @@ export const managedSettings = defineEndpoint<Dependencies>({
   path: "/managed/settings",
   summary: "Show the settings that Claude Code has to take over.",
   description: "404 where the operator prescribes none (claude_code.managed_settings).",
-  response: z.object({ uuid: z.string(), checksum: z.string(), settings: z.looseObject({}) }),
+  response: z.object({
+    uuid: z.string().describe("Changes with the settings."),
+    checksum: z.string().describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
+    settings: z.looseObject({}).describe("Settings of Claude Code, as claude_code.managed_settings has them."),
+  }),
   handle(context, { claudeCode }) {
     const settings = claudeCode.managedSettings;
     if (settings === undefined) throw new GatewayError("not_found", "There are no managed settings on this gateway.");
@@ -48,10 +52,18 @@ export const managedSettings = defineEndpoint<Dependencies>({
 
 const usageSchema = z.object({
   extra_usage: z.looseObject({
-    is_enabled: z.boolean(), monthly_limit: z.number().nullable(), used_credits: z.number(), utilization: z.number().nullable(),
+    is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
+    monthly_limit: z.number().nullable().describe("The key's limit in cents; null where it has none."),
+    used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
+    utilization: z.number().nullable().describe("Percent of the limit that is spent; null without a limit."),
     currency: z.literal("USD"),
-  }),
-  limits: z.array(z.looseObject({ kind: z.literal("spend"), group: z.string(), percent: z.number(), resets_at: z.string() })),
+  }).describe("Spend of the key."),
+  limits: z.array(z.looseObject({
+    kind: z.literal("spend"),
+    group: z.string().describe("Period of the limit, such as day or month."),
+    percent: z.number().describe("Percent of the limit that is spent."),
+    resets_at: z.string().describe("When everything spent so far has left the period (ISO 8601)."),
+  })).describe("The key's limit; empty where it has none."),
 });
 
 const centsOf = (nano: bigint): number => Math.round(usdFromNano(nano) * 100);
