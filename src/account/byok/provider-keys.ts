@@ -120,7 +120,10 @@ export class ProviderKeys {
   /** Learns from a probe whether a key is accepted; settles when that is in force. */
   async noteProbe(key: ProviderKey, accepted: boolean): Promise<void> {
     if (accepted) this.troubles.delete(key.id);
-    else this.troubles.set(key.id, { sealed: key.sealed, refused: true, restsUntilMs: this.restsUntil({ kind: "refused" }) });
+    // A donated key is paused instead.
+    else if (key.donation === null) {
+      this.troubles.set(key.id, { sealed: key.sealed, refused: true, restsUntilMs: this.restsUntil({ kind: "refused" }) });
+    }
     await this.parts.editor.noteCredential(key, accepted);
   }
 
