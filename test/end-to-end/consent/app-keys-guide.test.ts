@@ -37,6 +37,13 @@ test("the lines for an app in the browser give it a key", async () => {
   expect(await works(textAt(exchanged, "key"))).toBe(200);
 });
 
+test("the README shows the lines that run here", () => {
+  const readme = readFileSync(join(import.meta.dir, "../../../README.md"), "utf8");
+  for (const language of ["js", "bash"]) {
+    expect(readme).toContain(new RegExp(`\`\`\`${language}\n.*?\n\`\`\``, "s").exec(guide)?.[0] ?? "no block");
+  }
+});
+
 const programs = ["bash", "curl", "jq"];
 const missing = programs.filter((name) => Bun.which(name) === null).join(", ");
 test.skipIf(missing !== "")(`the lines for a CLI give it a token${missing && ` (missing: ${missing})`}`, async () => {
