@@ -18,6 +18,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
       await page.keyboard.press("Control+k");
       const field = page.getByRole("combobox", { name: "Search" });
       await field.waitFor();
+      await page.waitForFunction("document.activeElement?.getAttribute('role') === 'combobox'");
       await page.keyboard.type(text);
       await page.getByRole("option").first().waitFor();
       await page.keyboard.press("Enter");
@@ -43,6 +44,9 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await page.keyboard.press("g");
     await page.keyboard.press("a");
     await page.waitForURL(/\/dashboard\/activity$/);
+    // The address changes before the screen, whose code is loaded then.
+    await page.getByRole("heading", { level: 1, name: "Activity" }).waitFor();
+    await page.getByLabel("Model").waitFor();
     await settled(page);
     await page.keyboard.press("/");
     expect(await focusedName(page)).toBe("Model");
