@@ -40,7 +40,7 @@ export interface Sight {
 const covers = (held: readonly string[], scope: string | undefined): boolean =>
   scope === undefined || held.includes(scope) || held.includes(scope.replace(/^read:/, "write:"));
 
-/** The screens that somebody may see; the others are absent, not greyed out. */
+/** Returns the screens that a person's scopes allow; the others are left out. */
 export const visibleGroups = ({ scopes, operator }: Sight): typeof groups =>
   groups.map(({ entries, ...group }) => ({
     ...group, entries: entries.filter((entry) => (entry.operator === undefined || operator) && covers(scopes, entry.scope)),

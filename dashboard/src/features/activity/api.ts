@@ -142,7 +142,7 @@ interface Privacy {
   blocked_providers: readonly string[];
 }
 
-/** Asks a provider no more for this workspace, whatever the request. */
+/** Blocks a provider for every request of this workspace. */
 export async function blockProvider(provider: string): Promise<void> {
   const { blocked_providers: blocked } = await request<Privacy>("/security/privacy");
   await request("/security/privacy", { method: "PATCH", body: { blocked_providers: [...new Set([...blocked, provider])] } });

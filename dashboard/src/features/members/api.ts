@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { type List, request } from "../../lib/api.ts";
 
-/** What somebody is in an organisation. */
+/** Role of a member in an organisation. */
 export type Role = "owner" | "admin" | "member";
 
 /** An organisation of the person. */
@@ -35,7 +35,7 @@ export interface MadeInvitation {
   mail: string;
 }
 
-/** What became of the keys that somebody made who was removed. */
+/** Keys that a removed member had made: revoked ones, and those still in force. */
 export interface Removal {
   revoked_keys: readonly { id: string; name: string }[];
   keys_in_force: readonly { id: string; name: string }[];

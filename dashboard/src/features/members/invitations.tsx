@@ -6,7 +6,7 @@ import { Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Organization, type Role, invitationsQuery, invite, revokeInvitation } from "./api.ts";
 
-/** The roles that somebody may give: only owners make owners. */
+/** Returns the roles that a member with this role may assign: only owners assign owner. */
 export const rolesFor = (own: Role): readonly (readonly [string, string])[] => [
   ["member", "Member: uses keys and presets"], ["admin", "Admin: manages people and keys"], ...(own === "owner" ? [["owner", "Owner: everything"] as const] : []),
 ];

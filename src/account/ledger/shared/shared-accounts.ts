@@ -100,7 +100,7 @@ export class SharedAccounts {
     return reading;
   }
 
-  /** What the database says of a workspace's balances, whatever the server does. */
+  /** Reads a workspace's balances from the database alone; works while the shared server is away. */
   durable(workspaceId: string): Promise<Pick<AccountReading, "monthlyNano" | "topupNano">> {
     return this.options.readings.read(workspaceId, { keyIds: [], charges: [], nowMs: this.options.nowMs() });
   }
