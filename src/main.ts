@@ -6,7 +6,7 @@ import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
 import { exampleModel } from "./app/build-operations.ts";
-import { appSettings, catalogSources, readConfiguration, type Settings } from "./app/settings-of.ts";
+import { appSettings, catalogSources, databasePathOf, readConfiguration, type Settings } from "./app/settings-of.ts";
 import { announcement } from "./app/announcement.ts";
 import { endOnSignal } from "./app/end-on-signal.ts";
 import { HttpServer, type TlsPair } from "./http/http-server.ts";
@@ -39,9 +39,11 @@ const dashboardPlace = {
 };
 
 /** Takes what earlier releases and restored copies left open to others, and reports what it cannot. */
-function closeFiles({ dataDirectory, storage }: Settings, logger: Logger): void {
-  const databasePath = storage.embedded ? resolve(storage.url.slice("sqlite:".length)) : undefined;
-  const { tightened, left } = keepPrivate({ dataDirectory, databasePath });
+function closeFiles(settings: Settings, logger: Logger): void {
+  const path = databasePathOf(settings);
+  const { tightened, left } = keepPrivate({
+    dataDirectory: settings.dataDirectory, databasePath: path === undefined ? undefined : resolve(path),
+  });
   if (tightened.length > 0) logger.warn({ files: tightened }, "files that other users of this machine could read are private now");
   for (const { path, reason } of left) logger.warn({ path, reason }, "other users of this machine can read or replace the gateway's data");
 }

@@ -1,5 +1,5 @@
 import { buildStorage } from "./app/build-storage.ts";
-import { loadConfiguration } from "./platform/config/load-configuration.ts";
+import { readConfiguration, storageSettingsOf } from "./app/settings-of.ts";
 import { withSecretFiles } from "./platform/config/secret-files.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { createLogger } from "./platform/telemetry/logger.ts";
@@ -7,15 +7,9 @@ import { createLogger } from "./platform/telemetry/logger.ts";
 /** Runs the migrations that the configured database lacks, for a job that does so before gateways start with `--no-migrate`. */
 async function migrateDatabase(): Promise<void> {
   process.umask(0o077);
-  const { storage, shared, logLevel } = await loadConfiguration({
-    environment: withSecretFiles(process.env), workingDirectory: process.cwd(),
-    providerSchema: async () => (await import("./inference/catalog/configured-provider.ts")).configuredProviderSchema,
-  });
-  const settings = {
-    storageUrl: storage.url, durability: storage.durability, sharedUrl: shared.url === "memory:" ? undefined : shared.url,
-    waitMs: storage.waitMs,
-  };
-  await (await buildStorage(settings, createLogger({ level: logLevel }))).close();
+  const configuration = await readConfiguration(withSecretFiles(process.env), process.cwd());
+  const logger = createLogger({ level: configuration.logLevel });
+  await (await buildStorage(storageSettingsOf(configuration), logger)).close();
 }
 
 try {

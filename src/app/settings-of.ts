@@ -42,18 +42,23 @@ function masterSecretsOf({ secretsKey, previousSecretsKey }: Settings, encryptio
   };
 }
 
+/** Returns the databases that the configuration names, and how long a start waits for them. */
+export const storageSettingsOf = (
+  { storage, shared }: Settings,
+): Pick<AppSettings, "storageUrl" | "durability" | "waitMs" | "sharedUrl"> => ({
+  storageUrl: storage.url, durability: storage.durability, waitMs: storage.waitMs,
+  sharedUrl: shared.url === "memory:" ? undefined : shared.url,
+});
+
 /** What the app is built from, as the configuration has it. */
 export function appSettings(
   configuration: Settings, facts: Pick<AppSettings, "version" | "environment" | "mayMigrate" | "dashboard" | "publicUrl">,
 ): AppSettings {
-  const { storage, server } = configuration;
+  const { server } = configuration;
   const encryptionKey = encryptionKeyOf(configuration);
   return {
     ...facts,
-    storageUrl: storage.url,
-    durability: storage.durability,
-    waitMs: storage.waitMs,
-    sharedUrl: configuration.shared.url === "memory:" ? undefined : configuration.shared.url,
+    ...storageSettingsOf(configuration),
     encryptionKey,
     masterSecrets: masterSecretsOf(configuration, encryptionKey),
     ...catalogSources(configuration),
